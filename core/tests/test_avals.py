@@ -53,6 +53,7 @@ def test_what_an_aval_tells():
     assert aval.str_short() == "f32[2,3]"
     assert repr(aval) == "ShapedArray(f32[2,3])"
     assert repr(ShapedArray((), "int32", True)) == "ShapedArray(i32[], weak_type=True)"
+    assert str(aval) == "float32[2,3]" and str(ShapedArray((), "int32", True)) == "~int32[]"
     assert ShapedArray((), "bool").mlir == "tensor<i1>"
     assert ShapedArray((0, 5), "complex64").mlir == "tensor<0x5xcomplex<f32>>"
     assert ShapedArray((3,), "uint8").mlir == "tensor<3xui8>"

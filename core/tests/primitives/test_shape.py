@@ -30,7 +30,7 @@ def test_negative_axes_count_from_the_end():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda x: lax.reshape(x, (2, 2)), r"cannot reshape f32\[3\] of 3 elements to \(2, 2\) of 4"),
+        (lambda x: lax.reshape(x, (2, 2)), r"cannot reshape array f32\[3\] of 3 elements to \(2, 2\) of 4"),
         (lambda x: lax.slice(x, (1,), (5,)), r"slice of f32\[3\]: need 0 <= start <= limit <= size"),
         (lambda x: lax.transpose(x, (1,)), r"\(1,\) is not a permutation of the dimensions of f32\[3\]"),
         (lambda x: lax.squeeze(x, (0,)), r"dimension 0 of f32\[3\] has size 3, only size 1 can be removed"),

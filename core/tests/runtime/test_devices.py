@@ -55,7 +55,9 @@ def test_what_a_device_knows(three):
     assert (device.platform, device.id, device.device_kind, device.process_index) == ("cpu", 1, "cpu", 0)
     assert device.client is three.get("cpu")
     assert device.memory_stats() is None
-    assert device.memory_kinds()[0] == "device"
+    assert device.memory_kinds()[0] == device.default_memory().kind == "device"
+    assert sorted(m.kind for m in device.addressable_memories()) == sorted(device.memory_kinds())
+    assert isinstance(device.client.runtime_type, str)
     assert device.device_list == adapter.device_list([device.raw])
 
 

@@ -376,3 +376,22 @@ def test_a_closure_over_a_value_being_differentiated_is_refused():
 
     with pytest.raises(TypeError, match="closes over"):
         rb.grad(g)(1.0)
+
+
+def test_the_backward_rule_is_given_arrays_also_where_the_cotangent_is_the_number_one():
+    seen = []
+
+    @rb.custom_vjp
+    def f(x, y):
+        return lax.sin(x) * y, x
+
+    def backward(residuals, ct):
+        seen.extend(ct)
+        return ct[0] * residuals[1], ct[0].at[()].set(2.0)
+
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), backward)
+    g = rb.grad(lambda x, y: f(x, y)[0], (0, 1))
+    assert [float(x) for x in g(1.0, 3.0)] == [3.0, 2.0]
+    assert all(type(ct) is rb.Array for ct in seen)
+    pytest.importorskip("rabbet_jit")
+    assert [float(x) for x in rb.jit(g)(1.0, 3.0)] == [3.0, 2.0]

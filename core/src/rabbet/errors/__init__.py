@@ -303,7 +303,7 @@ class ShapeError(RabbetError, TypeError, ValueError):
       ...     rb.lax.reshape(rnp.arange(3), (4,))
       ... except ValueError as error:
       ...     print(error)
-      cannot reshape i32[3] of 3 elements to (4,) of 4
+      cannot reshape array i32[3] of 3 elements to (4,) of 4
     """
 
 

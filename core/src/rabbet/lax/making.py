@@ -12,7 +12,8 @@ from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
-from rabbet.program.avals import ShapedArray
+from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
+from rabbet.runtime.array import Array
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 
@@ -78,6 +79,9 @@ def full_like(
 ) -> ArrayOrTracer:  # fmt: skip
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
 
+    Outside of traced functions it lies as ``x`` does, if that was put somewhere and is not weak and the
+    shape is the same; ``sharding`` says otherwise.
+
     Example:
       >>> lax.full_like(rnp.arange(3), 7)
       Array([7, 7, 7], dtype=int32)
@@ -93,7 +97,15 @@ def full_like(
         from rabbet.lax.values import with_weak_type
 
         return with_weak_type(out)
-    return out
+    return out if type(out) is not Array or aval.weak_type else _where(x, out)
+
+
+def _where(x: Any, out: Any) -> Any:
+    """``out`` where ``x`` was put on purpose, or where a type says that arrays of it lie."""
+    put = x.committed if type(x) is Array else isinstance(x, ShapeDtypeStruct)
+    if not put or x.sharding is None or out.shape != tuple(x.shape):
+        return out
+    return obey_sharding("full_like", out, x.sharding, "x.sharding")
 
 
 def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:

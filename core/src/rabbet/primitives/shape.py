@@ -42,7 +42,8 @@ def batch_broadcast_in_dim(op, x):
 def reshape_aval(x, new_sizes):
     if prod(new_sizes) != x.size:
         raise ShapeError(
-            f"cannot reshape {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of {prod(new_sizes)}"
+            f"cannot reshape array {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of "
+            f"{prod(new_sizes)}"
         )
     return ShapedArray(tuple(new_sizes), x.dtype, x.weak_type)
 

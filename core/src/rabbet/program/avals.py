@@ -174,6 +174,13 @@ class ShapedArray:
     def __repr__(self):
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
+    def __str__(self):
+        """JAX's text, ``float32[2,3]``; a weak type begins with ``~``."""
+        name = str(self.dtype)
+        shown = f"{name}[{','.join(map(str, self.shape))}]"
+        shown = shown if self.spread is None else self.spread.shown(name, self.shape)
+        return f"~{shown}" if self.weak_type else shown
+
     def __len__(self):
         if not self.shape:
             raise TypeError("len() of an array without dimensions")

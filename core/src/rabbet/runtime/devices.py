@@ -71,6 +71,16 @@ class Device:
         return self.raw.memory_stats()
 
     @folded
+    def addressable_memories(self):
+        """jaxlib's objects for the memories that it can address; each has a ``kind``."""
+        return self.raw.addressable_memories()
+
+    @folded
+    def default_memory(self):
+        """jaxlib's object for the memory that arrays use unless they say otherwise."""
+        return self.raw.default_memory()
+
+    @folded
     def memory_kinds(self):
         """Return the names of the memories that it can address; the default one comes first."""
         default = self.raw.default_memory().kind

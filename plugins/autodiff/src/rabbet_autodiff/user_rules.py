@@ -5,6 +5,7 @@ of what they return.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from rabbet import dtypes, tree
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -166,7 +167,8 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
         count = residual_tree.num_leaves
         leaves = [static[i] if i in static else next(moving) for i in range(count)]
         residuals = tree.unflatten(residual_tree, leaves)
-        cotangent = tree.unflatten(call.out_tree, shown_zeros(cotangents))
+        shown = [array_or_tracer(x) if isinstance(x, np.generic) else x for x in shown_zeros(cotangents)]
+        cotangent = tree.unflatten(call.out_tree, shown)
         return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
 
     def forward_or_value(primals, perturbed):

@@ -10,7 +10,7 @@ from rabbet.extend.transform import is_tracer, typeof
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.explicit import Explicit, spread_of
 from rabbet_parallel.meshes import AbstractMesh, AxisType
-from rabbet_parallel.named import NamedSharding, as_sharding
+from rabbet_parallel.named import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
 
 
@@ -125,10 +125,7 @@ def laid_out(x, mesh, entries):
 
 def concrete_mesh(mesh, x):
     """The mesh with devices: that of an array, or the one that is set."""
-    own = getattr(getattr(x, "sharding", None), "mesh", None) or mesh_in_use()
-    if own is None or (own.axis_sizes, own.axis_names) != (mesh.axis_sizes, mesh.axis_names):
-        return None
-    return own.update(axis_types=mesh.axis_types)
+    return with_devices(mesh, getattr(getattr(x, "sharding", None), "mesh", None) or mesh_in_use())
 
 
 def on_devices(sharding, x):
@@ -183,7 +180,8 @@ def with_sharding_constraint(x, shardings):
 def _one(x, sharding):
     if sharding is None:
         return x
-    sharding = as_sharding(sharding, "with_sharding_constraint: shardings")
+    if not isinstance(sharding, NamedSharding) or is_tracer(x):  # an array's own mesh comes first
+        sharding = as_sharding(sharding, "with_sharding_constraint: shardings")
     if not isinstance(sharding, NamedSharding):
         return obey_sharding("with_sharding_constraint", x, sharding, "shardings")
     if is_tracer(x):

@@ -7,7 +7,7 @@ from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding
 
-from rabbet_parallel.current import needed_mesh
+from rabbet_parallel.current import mesh_in_use, needed_mesh
 from rabbet_parallel.explicit import entries_of, explicit_entries, spread_of
 from rabbet_parallel.meshes import AbstractMesh, Mesh
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
@@ -52,7 +52,23 @@ class NamedSharding(Sharding):
     spec = property(lambda self: self._spec, doc="The ``PartitionSpec``.")
     memory_kind = property(lambda self: self._memory_kind, doc="The memory of the devices, or None.")
     device_order = property(lambda self: self._mesh.group.devices, doc="The mesh's devices, row by row.")
-    group = property(lambda self: self._mesh.group, doc="The devices as the place where programs run.")
+
+    def __sharding__(self, name):
+        """On an ``AbstractMesh``: the same on the mesh that is set, where its axes are these."""
+        if not isinstance(self._mesh, AbstractMesh):
+            return self
+        concrete = with_devices(self._mesh, mesh_in_use())
+        return self if concrete is None else self.update(mesh=concrete)
+
+    @property
+    def group(self):
+        """The devices as the place where programs run."""
+        if isinstance(self._mesh, AbstractMesh):
+            raise ShardingError(
+                f"{self} names no devices, and no mesh of these axes was set when the function was traced\n"
+                "  to fix: rb.set_mesh(mesh) around the call, or give a NamedSharding on a Mesh"
+            )
+        return self._mesh.group
 
     @property
     def is_fully_replicated(self):
@@ -204,19 +220,28 @@ def spec_of_tiles(mesh, counts, parts):
     return spec if again_counts == tuple(counts) and (again == parts).all() else None
 
 
+def with_devices(mesh, concrete):
+    """An ``AbstractMesh`` on the devices of a mesh of the same axes, or None."""
+    if concrete is None or (concrete.axis_sizes, concrete.axis_names) != (mesh.axis_sizes, mesh.axis_names):
+        return None
+    return concrete.update(axis_types=mesh.axis_types)
+
+
 def as_sharding(given, who):
     """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``.
 
     Raises:
       ShardingError: for a spec where no mesh is set. TypeError: for anything else.
     """
-    if isinstance(given, Sharding):
-        return given
     if isinstance(given, PartitionSpec):
         return NamedSharding(needed_mesh(who, given), given)
+    if hasattr(type(given), "__sharding__"):  # it stands for one, as a Format does
+        given = given.__sharding__(who)
+    if isinstance(given, Sharding):
+        return given
     raise TypeError(
         f"{who} must be None or a Sharding, such as x.sharding, or a PartitionSpec; got {given!r:.60}"
     )
 
 
-__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles", "spec_text"]
+__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles", "spec_text", "with_devices"]

@@ -78,6 +78,16 @@ RESULTS = {
     "a carry": (lambda a: lax.scan(lambda c, r: (c + r, None), rnp.zeros(4), a)[0], ("y",), "xy"),
     "a branch": (lambda a: lax.cond(a.sum() > 0, lambda v: v, lambda v: 2 * v, a), ("x", "y"), "xy"),
     "a call": (lambda a: jit(lambda v: v.sum(1))(a), ("x",), "xy"),
+    "a convolution": (
+        lambda a: lax.conv(a[:, None], np.ones((2, 1, 3), "f4"), (1,), "SAME"),
+        ("x", None, None),
+        "x",
+    ),
+    "a kernel that is cut": (
+        lambda w: lax.conv(np.ones((2, 1, 5), "f4"), w[:, None], (1,), "SAME"),
+        (None, "x", None),
+        "x",
+    ),
     "mapped": (lambda a: vmap(lambda r: r * rnp.sum(r))(a), ("x", "y"), "xy"),
     "mapped over columns": (lambda a: vmap(rnp.sum, 1)(a), ("y",), "xy"),
 }

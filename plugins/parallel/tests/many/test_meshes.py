@@ -122,3 +122,30 @@ def test_topologies():
         topologies.get_topology_desc("few", "cpu")
     with pytest.raises(rb.errors.MissingPluginError, match="no installed package offers platform 'mars'"):
         topologies.get_topology_desc("8", "mars")
+
+
+def test_shardings_without_devices_mean_the_mesh_that_is_set():
+    jit = pytest.importorskip("rabbet_jit").jit
+    rows, wanted = NamedSharding(MESH.abstract_mesh, P("x")), NamedSharding(MESH, P("x"))
+    lay = lambda x: lax.with_sharding_constraint(x * 2, rows)
+    with use_mesh(MESH):
+        for out in (
+            jit(lay)(HOST),
+            lay(HOST),
+            jit(lambda: lay(lax.full((8, 4), 1.0)))(),
+            rb.device_put(HOST, rows),
+        ):
+            assert out.sharding.is_equivalent_to(wanted, 2), out.sharding
+    assert rb.eval_shape(lay, HOST).shape == (8, 4)
+    with pytest.raises(ShardingError, match="names no devices, and no mesh of these axes was set"):
+        jit(lambda x: lay(x))(HOST)
+
+
+def test_a_format_stands_for_its_sharding():
+    jit = pytest.importorskip("rabbet_jit").jit
+    layout = pytest.importorskip("rabbet.experimental.layout")
+    rows = NamedSharding(MESH, P("x"))
+    lay = lambda x: lax.with_sharding_constraint(x, layout.Format(layout.Layout((0, 1)), rows))
+    assert lay(HOST).sharding == rows and jit(lay)(HOST).sharding.is_equivalent_to(rows, 2)
+    with pytest.raises(ShardingError, match="arrays lie by rows"):
+        lax.with_sharding_constraint(HOST, layout.Format(layout.Layout((1, 0)), rows))

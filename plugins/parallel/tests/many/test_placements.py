@@ -71,3 +71,28 @@ def test_objects_that_give_arrays_are_where_their_arrays_are(place):
         for function in (lambda x, y: x @ y, lambda x, y: rnp.matmul(y, x), lambda x, y: x + y):
             found = function(rb.device_put(HERE), Given(rb.device_put(THERE, place)))
             np.testing.assert_allclose(found, function(HERE, THERE), rtol=1e-6)
+
+
+LIKES = {
+    "zeros_like": rnp.zeros_like, "ones_like": rnp.ones_like, "empty_like": rnp.empty_like,
+    "full_like": lambda x, **k: rnp.full_like(x, 2, **k),
+    "lax.full_like": lambda x, **k: lax.full_like(x, 2, **k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIKES)
+@pytest.mark.parametrize("place", PLACES, ids=["device", "mesh", "everywhere"])
+def test_arrays_like_one_that_was_put_somewhere_lie_there(place, name):
+    like, x = LIKES[name], rb.device_put(HERE, place)
+    for out in (like(x), like(x, dtype="int8"), like(x, shape=(4, 4))):
+        assert out.sharding == place and out.committed
+    for out in (
+        like(HERE),
+        like(rb.device_put(HERE)),
+        like(x, shape=(2, 4)),
+        like(rb.device_put(2.0, PLACES[2])),
+    ):
+        assert not out.committed
+    assert like(rb.ShapeDtypeStruct((4, 4), "float32", sharding=place)).sharding == place
+    np.testing.assert_array_equal(like(x), like(HERE))
+    assert not rb.jit(lambda: like(x))().is_deleted()

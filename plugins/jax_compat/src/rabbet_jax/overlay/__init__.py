@@ -4,6 +4,7 @@ import functools
 
 import rabbet as rb
 from rabbet.errors import PluginError
+from rabbet.extend.cells import Cell
 from rabbet.extend.wrapping import wraps
 from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat
 
@@ -57,6 +58,14 @@ devices = _in_jaxs_words(rb.devices)
 local_devices = _in_jaxs_words(rb.local_devices)
 device_count = _in_jaxs_words(rb.device_count)
 local_device_count = _in_jaxs_words(rb.local_device_count)
+
+
+@wraps(rb.typeof)
+def typeof(x):
+    """Of a reference its own type, by which libraries know one; Rabbet refuses, as its value was meant."""
+    if isinstance(x, Cell):
+        return x if isinstance(x, rb.ref.AbstractRef) else rb.ref.AbstractRef(x.type)
+    return rb.typeof(x)
 
 
 def __getattr__(name):

@@ -97,11 +97,10 @@ def like(name, a, value, dtype, shape, device):
         return on_device(lax.full(shape, value, aval.dtype), device)  # bits of keys, or a key
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
-    weak = dtype is None and aval.weak_type
-    out = lax.full(shape, value, aval.dtype if dtype is None else dtype)
-    if weak:
-        out = lax.convert_element_type(out, dtypes.scalar_type_of(aval.dtype))
-    return on_device(out, device)
+    if dtype is None and aval.weak_type:
+        weak = lax.convert_element_type(lax.full(shape, value, aval.dtype), dtypes.scalar_type_of(aval.dtype))
+        return on_device(weak, device)
+    return on_device(lax.full_like(a, value, aval.dtype if dtype is None else dtype, shape), device)
 
 
 def described(name, a):

@@ -1,0 +1,1 @@
+"""``jax._src.state``: of its modules `types`."""
