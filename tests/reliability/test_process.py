@@ -1,6 +1,7 @@
 """The process lives: what once ended it, each in a child process."""
 
 import os
+import sys
 
 import pytest
 
@@ -406,6 +407,83 @@ def test_trees_whose_leaves_a_function_tells(child):
 
 
 GARBAGE = "\udcff garbage;;=,="
+
+def test_nodes_that_cannot_be_taken_apart_deep_in_a_tree(child):
+    # jaxlib lost count of how deep it is by as many levels as there are containers around what raised.
+    out = child(
+        """
+        import dataclasses
+        class Wrong: pass
+        def refuse(node):
+            raise KeyError("mine")
+        rb.tree_util.register_pytree_node(Wrong, refuse, lambda *_: Wrong())
+        class Odd: pass
+        rb.tree_util.register_pytree_node(Odd, lambda node: 3, lambda *_: Odd())
+        @rb.tree_util.register_dataclass
+        @dataclasses.dataclass
+        class Lacking:
+            field: int
+        lacking = Lacking(1)
+        del lacking.field
+        def nested(x):
+            for n in range(100):
+                x = [x, 1] if n % 2 else {"a": x}
+            return x
+        square = rb.jit(lambda x: 1.0)
+        square([1.0])
+        doors = (
+            rb.tree.leaves, rb.tree_util.tree_flatten_with_path, square,
+            lambda t: rb.tree.leaves(t, is_leaf=lambda x: x is None),
+            lambda t: rb.tree_util.tree_flatten_with_path(t, is_leaf=lambda x: x is None),
+        )
+        keys = {1: 1, "a": 2}
+        wrong = ((Wrong(), KeyError), (Odd(), ValueError), (lacking, AttributeError), (keys, ValueError))
+        for x, kind in wrong:
+            tree = nested(x)
+            for door in doors:
+                for _ in range(40):
+                    try:
+                        door(tree)
+                    except (kind, rb.errors.TreeError, TypeError):
+                        pass
+                    else:
+                        raise AssertionError((kind, door))
+        def down(n):
+            return 0 if n == 0 else down(n - 1)
+        down(800)
+        assert rb.tree.leaves(nested(0)) == [0, *[1] * 50]
+        print(rnp.ones(3) * 2)
+        """
+    )
+    assert "[2. 2. 2.]" in out
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.11 has no level left to say anything with")
+def test_a_class_that_contains_itself(child):
+    out = child(
+        """
+        from rabbet.errors import TreeError
+        class Link: pass
+        rb.tree_util.register_pytree_node(Link, lambda node: ((node.next,), None), lambda *_: Link())
+        cycle = Link()
+        cycle.next = cycle
+        chain = 1.0
+        for _ in range(5000):
+            link = Link()
+            link.next, chain = chain, link
+        for tree, words in ((cycle, "contains itself"), (chain, "levels")):
+            for door in (rb.tree.leaves, rb.tree_util.tree_flatten_with_path, rb.jit(lambda x: x)):
+                for _ in range(5):
+                    try:
+                        door(tree)
+                    except TreeError as error:
+                        assert words in str(error), error
+                    else:
+                        raise AssertionError(door)
+        print(rnp.ones(3) * 2)
+        """
+    )
+    assert "[2. 2. 2.]" in out
 
 
 def test_unreadable_settings_do_not_stop_the_import(child):

@@ -21,6 +21,7 @@ from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
 from rabbet.messages import tracebacks, tree_nodes
+from rabbet.tree import lost_levels
 from rabbet.tree.problems import depth_problem, difference, watched
 from rabbet.tree.registering import (
     one_level, register_dataclass_node, register_node, registry, static,
@@ -68,8 +69,10 @@ def flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
         if not wrong:
             return found
         problem = None
-    except (RecursionError, SystemError):  # jaxlib says SystemError for a RecursionError inside
-        problem = depth_problem(tree, is_leaf)
+    except BaseException as error:
+        lost_levels.give_back(error, tree, is_leaf)
+        # jaxlib says SystemError where it can go no deeper itself.
+        problem = depth_problem(tree, is_leaf) if isinstance(error, RecursionError | SystemError) else None
         if problem is None:
             raise
     raise wrong[0] if wrong else TreeError(problem)
@@ -113,8 +116,10 @@ def flatten_with_path(
     watching, wrong = (None, None) if is_leaf is None else watched(tree, is_leaf, is_leaf_takes_path)
     try:
         found = registry.flatten_with_path(tree, watching)
-    except (RecursionError, SystemError):
-        flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
+    except BaseException as error:
+        lost_levels.give_back(error, tree, is_leaf, is_leaf_takes_path, keyed=True)
+        if isinstance(error, RecursionError | SystemError):
+            flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
         raise
     if wrong:
         raise wrong[0]

@@ -60,7 +60,11 @@ def caller(jitted):
     def in_pytrees(given, form):
         """The program for pytrees, and the arrays to run it on; ``form`` is BY_POSITION or BY_NAME."""
         # By the module: a function sent to another process can name that, not the registry itself.
-        leaves, treedef = trees.registry.flatten(given)
+        try:
+            leaves, treedef = trees.registry.flatten(given)
+        except Exception as error:  # `slowly` meets it again, and says what it is
+            trees.lost_levels.give_back(error, given)
+            raise
         programs = quick[form, treedef]
         try:
             return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
