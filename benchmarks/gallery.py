@@ -3,8 +3,9 @@
     python benchmarks/gallery.py [--rounds 3] [PROGRAM ...]       # a Markdown table
     python benchmarks/gallery.py --one jax kalman_filter           # one process: a line of JSON
 
-Each program runs in a process of its own, first under one system, then under the other, `--rounds` times. A figure is the least
-time of a call of `main()` after the first two, over all rounds: by the clock, and of the processor (all threads).
+Each program runs in a process of its own, under the two systems by turns, `--rounds` times. A figure is the
+least time of a call of `main()` after the first two, over all rounds: by the clock, and of the processor (all
+threads).
 """
 
 import argparse
@@ -70,11 +71,13 @@ def main():
     if given.one:
         print(json.dumps(measure(given.one, names[0])))
         return
-    print("| program | Rabbet, ms | JAX, ms | ratio | ratio of processor time |\n|---|---|---|---|---|", flush=True)
+    print("| program | Rabbet, ms | JAX, ms | ratio | ratio of processor time |")
+    print("|---|---|---|---|---|", flush=True)
     for name in names:
         ours, theirs = compare(name, given.rounds).values()
         clock, processor = (ours[kind] / theirs[kind] for kind in ("clock", "processor"))
-        print(f"| {name} | {ours['clock']:.2f} | {theirs['clock']:.2f} | {clock:.2f} | {processor:.2f} |", flush=True)
+        times = f"{ours['clock']:.2f} | {theirs['clock']:.2f}"
+        print(f"| {name} | {times} | {clock:.2f} | {processor:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
