@@ -40,7 +40,7 @@ def test_constraints():
 def test_auto_leaves_the_layout_open():
     """As JAX documents it: compile with AUTO, ask which layouts it is, bring the arguments into these."""
     asked = Format(Layout.AUTO)
-    f = rb.jit(lambda a, b: a @ b, in_shardings=asked, out_shardings=asked)
+    f = rb.jit(lax.dot, in_shardings=asked, out_shardings=asked)
     x = np.arange(4, dtype=np.float32).reshape(2, 2)
     compiled = f.lower(x, x).compile()
     arguments = rb.device_put((x, x), compiled.input_formats[0])
