@@ -40,8 +40,11 @@ class Tolerances(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the solver is: ``y`` and its derivative at ``t``, the next step, and the last one, from ``begin``
-    over ``length``, as the coefficients of a polynomial.
+    """Where the solver is: ``y`` and its derivative at ``t``, and the next step. Of the last step, from ``begin``
+    over ``length``, the state and derivative where it began and the last term of its polynomial.
+
+    They are vectors of their own, not rows of a matrix: as a matrix of 5 by 36 numbers they had XLA's CPU runtime
+    hand parts of the loop to other threads, and the gradient took twice the time.
     """
 
     y: Any
@@ -50,7 +53,9 @@ class State(NamedTuple):
     step: Any
     begin: Any
     length: Any
-    polynomial: Any
+    before: Any
+    slope_before: Any
+    last_term: Any
     steps: Any
 
 
@@ -94,12 +99,8 @@ def one_step(f, state, tolerances):
     factor = rnp.where(error > 0, 0.9 * rnp.where(error > 0, error, 1.0) ** -0.2, 10.0)
     least, most = rnp.where(good, 1.0, 0.2), rnp.where(good, 10.0, 1.0)  # never shorter after a good step
     factor = rnp.where(rnp.isfinite(error), rnp.clip(factor, least, most), 0.2)
-    change = y - state.y
-    curve = h * stages[0] - change
-    polynomial = rnp.stack(
-        [state.y, change, curve, change - h * stages[-1] - curve, h * combined(BETWEEN, stages)]
-    )
-    moved = State(y, stages[-1], state.t + h, h, state.t, h, polynomial, state.steps)
+    last_term = h * combined(BETWEEN, stages)
+    moved = State(y, stages[-1], state.t + h, h, state.t, h, state.y, state.slope, last_term, state.steps)
     kept = State(*[rnp.where(good, new, old) for new, old in zip(moved, state)])
     step = rnp.minimum(h * factor, tolerances.longest).astype(h.dtype)
     return kept._replace(step=step, steps=state.steps + 1)
@@ -107,9 +108,11 @@ def one_step(f, state, tolerances):
 
 def between(state, t):
     """The solution at ``t`` within the last step."""
-    a, b, c, d, e = state.polynomial
+    change = state.y - state.before
+    curve = state.length * state.slope_before - change
+    bend = change - state.length * state.slope - curve
     x = rnp.where(state.length > 0, (t - state.begin) / rnp.where(state.length > 0, state.length, 1.0), 0.0)
-    return a + x * (b + (1 - x) * (c + x * (d + (1 - x) * e)))
+    return state.before + x * (change + (1 - x) * (curve + x * (bend + (1 - x) * state.last_term)))
 
 
 def solve(f, y0, ts, tolerances):
@@ -120,9 +123,7 @@ def solve(f, y0, ts, tolerances):
     slope = f(y0, t0)
     step = first_step(f, t0, y0, slope, tolerances).astype(ts.dtype)
     zero = rnp.zeros((), ts.dtype)
-    start = State(
-        y0, slope, t0, step, t0, zero, rnp.stack([y0] + [rnp.zeros_like(y0)] * 4), rnp.zeros((), "int32")
-    )
+    start = State(y0, slope, t0, step, t0, zero, y0, slope, rnp.zeros_like(y0), rnp.zeros((), "int32"))
     least = 4 * rnp.finfo(ts.dtype).eps
 
     def until(state, target):
