@@ -222,11 +222,11 @@ def blocks_summed(params, x, w, places):
 
     def body(i, sums):
         example, at = lax.div(i, np.int32(blocks)), lax.rem(i, np.int32(blocks)) * np.int32(rows * run)
-        start = [zero] * x.ndim
-        start[examples], start[along] = example, at
-        b = lax.dynamic_slice(w, start, given)
-        start[along] = at * np.int32(steps[0])
-        a = lax.dynamic_slice(x, start, taken)
+        start = lambda place: [
+            example if d == examples else place if d == along else zero for d in range(x.ndim)
+        ]
+        a = lax.dynamic_slice(x, start(at * np.int32(steps[0])), taken)
+        b = lax.dynamic_slice(w, start(at), given)
         if SLICES_APART:
             a, b = lax.optimization_barrier((a, b))
         return tuple([lax.add(s, total(terms(a, b, place))) for s, place in zip(sums, places, strict=True)])
