@@ -115,6 +115,79 @@ def test_each_form_is_chosen_and_differentiated(form, monkeypatch):
             np.testing.assert_allclose(float((gradient * direction).sum()), slope, rtol=1e-6)
 
 
+def depthwise(spec, **options):
+    """``conv(x, w)`` for ``x`` laid out as ``spec`` says, and ``w`` as channels, 1, space."""
+    numbers = spec, "OI" + spec.replace("N", "").replace("C", ""), spec
+
+    def conv(x, w):
+        return lax.conv_general_dilated(
+            x, w, dimension_numbers=numbers, feature_group_count=len(w), **options
+        )
+
+    return conv
+
+
+def kernel_gradient(conv):
+    return lambda x, w, cotangent: rb.vjp(lambda w: conv(x, w), w)[1](cotangent)[0]
+
+
+@pytest.mark.parametrize(
+    "spec, shape, sizes, options",
+    [
+        ("NHWC", (2, 16, 9, 3), (3, 3), {}),
+        ("NCHW", (2, 3, 16, 9), (3, 3), {}),
+        ("HWNC", (9, 14, 2, 3), (5, 2), {}),
+        ("NHWC", (3, 17, 5, 2), (3, 3), {}),  # 17 rows: the last block is filled up with zeros
+        ("NHWC", (2, 33, 5, 2), (3, 3), {"window_strides": (2, 2)}),
+        ("NHWC", (2, 20, 9, 3), (3, 2), {"window_strides": (2, 3)}),
+        ("NHWC", (2, 21, 11, 3), (2, 3), {"window_strides": (2, 1), "rhs_dilation": (3, 2)}),
+        ("NHWC", (2, 12, 11, 3), (3, 3), {"padding": ((2, -1), (-1, 4))}),
+        ("NWC", (2, 40, 3), (5,), {}),
+        ("NDHWC", (2, 6, 5, 4, 2), (3, 2, 2), {}),
+    ],
+)
+def test_sums_block_by_block_are_those_one_after_another(spec, shape, sizes, options, monkeypatch):
+    pytest.importorskip("rabbet_autodiff", reason="the package rabbet-autodiff is not installed")
+    pytest.importorskip("rabbet_jit", reason="rb.jit is in the package rabbet-jit")
+    random = np.random.default_rng(0)
+    conv = depthwise(spec, **{"window_strides": (1,) * len(sizes), "padding": "SAME", **options})
+    results, loops = [], []
+    with rb.enable_x64():
+        x, w = random.normal(size=shape), random.normal(size=(shape[spec.index("C")], 1, *sizes))
+        out = np.asarray(conv(x, w))
+        cotangent = random.normal(size=out.shape)
+        for least in (0, 1 << 60):
+            monkeypatch.setattr(convolutions, "LEAST_SUMMED", least)
+            lowered = rb.jit(kernel_gradient(conv)).lower(x, w, cotangent)
+            loops.append("stablehlo.while" in lowered.as_text())
+            results.append(np.asarray(lowered.compile()(x, w, cotangent)))
+    assert loops == [True, False]
+    np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-12)
+    # The gradient times a kernel is the cotangent times what that kernel gives.
+    np.testing.assert_allclose((results[0] * w).sum(), (out * cotangent).sum(), rtol=1e-10)
+
+
+def test_sums_of_a_large_image_go_block_by_block():
+    pytest.importorskip("rabbet_autodiff", reason="the package rabbet-autodiff is not installed")
+    pytest.importorskip("rabbet_jit", reason="rb.jit is in the package rabbet-jit")
+    gradient = kernel_gradient(depthwise("NHWC", window_strides=(1, 1), padding="SAME"))
+    for places, loop in ((64, True), (16, False)):
+        x, w = np.ones((1, places, 64, 8), "float32"), np.ones((8, 1, 3, 3), "float32")
+        assert ("stablehlo.while" in rb.jit(gradient).lower(x, w, x).as_text()) is loop
+
+
+@pytest.mark.parametrize(
+    "size, rest", [(56, 3584), (14, 896), (17, 10), (13, 10), (1, 5), (4000, 64), (3, 9000), (97, 1)]
+)
+def test_blocks_fit_their_dimension(size, rest):
+    rows, run = convolutions.block(size, rest)
+    assert 4 <= rows <= 16
+    assert run == 1 or run * rest <= convolutions.MOST_IN_ROW
+    filled = -(-size // (rows * run)) * rows * run
+    assert filled < size + 8  # few zeros at the end
+    assert filled == size or not any(size % n == 0 for n in range(4, 17))
+
+
 def test_half_precision_is_summed_in_float32():
     x, w = operands(LAYOUTS[0], 1, 4, 12, 12, 4, 5, 5, 4, dtype="float16")
     options = {"dimension_numbers": LAYOUTS[0], "feature_group_count": 4}
