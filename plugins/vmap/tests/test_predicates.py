@@ -27,7 +27,9 @@ def test_what_every_branch_passes_on_stays_one_for_all_examples():
     def step(kept, x):
         return lax.cond(x > 1, lambda k, x: (k, x + k), lambda k, x: (k, x), kept, x)
 
-    kept, out = rb.vmap(step, in_axes=(None, 0), out_axes=(None, 0))(np.float32(5), np.arange(4.0, dtype="f4"))
+    kept, out = rb.vmap(step, in_axes=(None, 0), out_axes=(None, 0))(
+        np.float32(5), np.arange(4.0, dtype="f4")
+    )
     assert kept.shape == () and float(kept) == 5
     np.testing.assert_array_equal(out, [0, 1, 7, 8])
 

@@ -146,9 +146,7 @@ def _passed_through(programs: Sequence[Any], values: Sequence[Any]) -> dict[int,
 def _without_outputs(program: Any, left_out: Any) -> Any:
     """A program without some of its outputs, and what only they needed."""
     outs = [v for i, v in enumerate(program.outvars) if i not in left_out]
-    whole = Jaxpr(
-        program.invars, outs, program.equations, program.constvars, program.effects, program.name
-    )
+    whole = Jaxpr(program.invars, outs, program.equations, program.constvars, program.effects, program.name)
     return eliminate_dead_code(whole)
 
 
