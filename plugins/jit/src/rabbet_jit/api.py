@@ -246,7 +246,8 @@ class Jitted(Asked):
         if compiled is None:
             if config.explain:
                 explain.placed(self, key, device)
-            traced = stages.Traced(self.asked.here(), signature, program, avals, [x.spec.layout for x in leaves])
+            layouts = [x.spec.layout for x in leaves]
+            traced = stages.Traced(self.asked.here(), signature, program, avals, layouts)
             compiled = traced.lower(platform=device.platform).compile(device=device)
             compiled.key = key
             self.keep(compiled)
