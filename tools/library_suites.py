@@ -5,6 +5,7 @@
     python tools/library_suites.py --into FOLDER --here-first flax # JAX only where something fails here
     python tools/library_suites.py --into FOLDER --table           # what is known, as a table
     python tools/library_suites.py --into FOLDER --record          # the same into docs/jax_libraries.md
+    python tools/library_suites.py --into FOLDER --also OTHER --record   # with what ran into other folders
     python tools/library_suites.py --into FOLDER --failures optax  # grouped by what they say
 
 The environment has the libraries, jax and Rabbet (as tox's `ecosystem`), and pytest-timeout. Source
@@ -94,9 +95,18 @@ def commit():
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def commits_of(into, name, files):
+def logs_of(folders, under, name):
+    """The logs of a library's files by the names of the files; the first folder that has one counts."""
+    found = {}
+    for folder in reversed(folders):
+        found |= {log.stem: log for log in sorted((folder / "logs" / under / name).glob("*.jsonl"))}
+    return found
+
+
+def commits_of(folders, name, files):
     """The commits of Rabbet that these files of a library ran on."""
-    notes = [into / "logs" / "rabbet" / name / f"{file}.commit" for file in files]
+    logs = logs_of(folders, "rabbet", name)
+    notes = [logs[file].with_suffix(".commit") for file in files]
     return ", ".join(sorted({note.read_text() if note.exists() else UNKNOWN for note in notes}))
 
 
@@ -114,12 +124,12 @@ def read(log):
     return cases
 
 
-def results(into, name):
+def results(folders, name):
     """What is known of a library: ``{file: {"jax": cases, "rabbet": cases}}``."""
     found = collections.defaultdict(dict)
     for under in UNDER:
-        for log in sorted((into / "logs" / under / name).glob("*.jsonl")):
-            found[log.stem][under] = read(log)
+        for stem, log in logs_of(folders, under, name).items():
+            found[stem][under] = read(log)
     return found
 
 
@@ -146,13 +156,13 @@ def clean_here(known):
     return sorted(files), passed
 
 
-def measured(into, names):
+def measured(folders, names):
     """What the page of the documentation says: for each library its release, what was run of it on which
     commit, and how much passes.
     """
     found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     for name in names:
-        known = results(into, name)
+        known = results(folders, name)
         files, wanted, passed = counts(known)
         if not wanted:
             continue
@@ -160,7 +170,7 @@ def measured(into, names):
         library = LIBRARIES[name]
         clean, passed_here = clean_here(known)
         if library.patterns:
-            in_all = len(files_of(library, source(library, into), ()))
+            in_all = len(files_of(library, source(library, folders[0]), ()))
             what = "all files" if files == in_all else f"{files} of {in_all} files"
         else:
             what = "cases of ours"
@@ -169,7 +179,7 @@ def measured(into, names):
             "jax": importlib.metadata.version("jax"),
             "what": what,
             "files": both,
-            "commit": commits_of(into, name, both),
+            "commit": commits_of(folders, name, both),
             "under jax": wanted,
             "on rabbet": passed,
             "files on rabbet only": clean,
@@ -201,10 +211,10 @@ def page_with(found, text):
     return f"{before}{BEGIN}\n{table(found)}\n{END}{after}"
 
 
-def failures(into, name, only):
+def failures(folders, name, only):
     """What fails on Rabbet alone, the most frequent message first."""
     groups = collections.defaultdict(list)
-    for file, known in results(into, name).items():
+    for file, known in results(folders, name).items():
         if len(known) < 2 or (only and not any(word in file for word in only)):
             continue
         broken = [why for outcome, why in known["rabbet"].values() if outcome == "uncollected"]
@@ -220,6 +230,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
     parser.add_argument("--into", type=pathlib.Path, required=True, help="where sources and results are kept")
+    parser.add_argument("--also", nargs="*", default=(), type=pathlib.Path, help="more folders of results")
     parser.add_argument("--only", nargs="*", default=(), help="parts of the paths of test files")
     parser.add_argument("--case-limit", type=int, default=60, metavar="SECONDS")
     parser.add_argument("--file-limit", type=int, default=300, metavar="SECONDS")
@@ -230,6 +241,7 @@ def main():
     parser.add_argument("--failures", action="store_true", help="only show what fails on Rabbet alone")
     args = parser.parse_args()
     names, into = args.libraries or list(LIBRARIES), args.into.resolve()
+    folders = [into, *(folder.resolve() for folder in args.also)]
     for name in names if not (args.table or args.failures or args.record) else ():
         library = LIBRARIES[name]
         root = source(library, into) if library.patterns else HERE / "own"
@@ -238,20 +250,20 @@ def main():
             stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
             for under in reversed(UNDER) if args.here_first else UNDER:
                 log = into / "logs" / under / name / f"{stem}.jsonl"
-                if args.here_first and under == "jax" and clean_here({stem: results(into, name)[stem]})[0]:
+                if args.here_first and under == "jax" and clean_here({stem: results([into], name)[stem]})[0]:
                     break
                 if not log.exists() or (args.again and under == "rabbet"):
                     run(path, root, under, log, args.case_limit, args.file_limit)
-            known = results(into, name)[stem]
+            known = results([into], name)[stem]
             _, wanted, passed = counts({stem: known})
             clean, passed_here = clean_here({stem: known})
             print(f"{name} {stem}: {passed_here if clean else f'{passed} of {wanted}'}", flush=True)
     if args.failures:
         for name in names:
-            for message, cases in failures(into, name, args.only):
+            for message, cases in failures(folders, name, args.only):
                 print(f"{len(cases):4} {name}: {message}\n       {', '.join(cases[:3])}")
         return
-    found = measured(into, names)
+    found = measured(folders, names)
     if args.record:
         RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
         PAGE.write_text(page_with(found, PAGE.read_text()))

@@ -52,6 +52,17 @@ def test_results_go_where_a_sharding_says():
     assert ran.returncode == 0, ran.stderr
 
 
+def test_the_memory_of_one_device():
+    usual, *others = rb.devices()[0].memory_kinds()
+    named = type(ROW.sharding)(ROW.device, memory_kind=usual)
+    assert named == ROW.sharding and rb.device_put(ROW, named).sharding == ROW.sharding
+    with pytest.raises(ValueError, match=f"no memory 'attic'; it has {usual}"):
+        type(ROW.sharding)(ROW.device, memory_kind="attic")
+    for other in others:
+        with pytest.raises(NotImplementedError, match=f"memory_kind is '{other}'"):
+            type(ROW.sharding)(ROW.device, memory_kind=other)
+
+
 def test_the_device_that_an_array_is_on_fits():
     assert lax.reduce_max(ROW, (0,), out_sharding=ROW.sharding).device is ROW.device
 

@@ -148,6 +148,18 @@ def test_static_arguments():
     np.testing.assert_allclose(rb.grad(lambda x: g(x, kind="cos", times=1))(1.0), -np.sin(1.0), rtol=1e-6)
 
 
+def test_the_function_gets_arrays_in_eager_mode_too():
+    seen = []
+    looking = rb.checkpoint(lambda x, flag: (seen.append(flag), 2.0 * x)[1])
+    looking(1.0, True)
+    assert isinstance(seen[0], rb.Array) and seen[0].dtype == bool
+    static = rb.checkpoint(lambda x, flag: (seen.append(flag), 2.0 * x)[1], static_argnums=1)
+    static(1.0, True)
+    assert seen[1] is True
+    with pytest.raises(TypeError, match="is not an array"):
+        looking(1.0, "yes")
+
+
 def test_it_closes_over_what_is_differentiated():
     f = lambda x: rb.checkpoint(lambda y: lax.sin(x * y))(2.0)
     np.testing.assert_allclose(rb.grad(f)(1.0), 2 * np.cos(2.0), rtol=1e-6)

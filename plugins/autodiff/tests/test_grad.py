@@ -273,3 +273,14 @@ def test_python_recursion():
         return x if n == 1 else x * power(x, n - 1)
 
     assert rb.grad(power)(2.0, 5) == 80
+
+
+def test_an_integer_output_takes_its_own_type_for_a_cotangent():
+    _, pull = rb.vjp(lambda x: (2.0 * x, np.arange(3, dtype="int32")), 1.0)
+    for given in (np.arange(3, dtype="int32"), np.zeros(3, rb.dtypes.float0)):
+        assert pull((1.0, given)) == (2.0,)
+    for given in (np.ones(3, "float32"), np.arange(4, dtype="int32")):
+        with pytest.raises(TypeError, match="must have the type float0"):
+            pull((1.0, given))
+    count, pull = rb.vjp(lambda x: 3, 1.0)
+    assert pull(count) == (0.0,)

@@ -10,6 +10,7 @@ from rabbet_jax import alone
 from rabbet_jax.levels import another_level
 from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay import monitoring
+from rabbet_jax.overlay._src.tree_util import prefix_errors
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
 from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
 from rabbet_jax.overlay.extend import core
@@ -140,3 +141,20 @@ def test_a_generator_of_ones_own():
     assert random.key_data(random.fold_in(key, 4)).tolist() == [9, 9, 9]
     assert rb.vmap(lambda k: random.bits(k, (2,)))(random.split(key)).tolist() == [[5, 5], [6, 6]]
     assert impl != define_prng_impl(**counter, tag="cnt")  # without a name: another one
+
+
+def test_where_trees_stop_being_alike():
+    words = lambda *trees: [str(error("in_axes")) for error in prefix_errors(*trees)]
+    assert words((1, {"a": 0}), (1, {"a": (2, 3)})) == words(1, (2, 3)) == words(None, None) == []
+    lengths, types = words((0, [1, 2], {"a": (1,)}), (0, [1], {"a": [1]}))
+    assert lengths.startswith("in_axes[1] is a list of length 2") and types.startswith(
+        "in_axes[2]['a'] is a tuple"
+    )
+    (keys,) = words({"a": 1}, {"b": 1})
+    assert "'a'" in keys and "'b'" in keys
+    (leaf,) = words([1], 2)
+    assert leaf == "in_axes is a list, where the other tree has another type, int"
+
+
+def test_devices_of_this_process_in_order():
+    assert rnp.ones(2).sharding._addressable_device_assignment == (rb.devices()[0],)

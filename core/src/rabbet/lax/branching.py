@@ -13,9 +13,10 @@ from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros
-from rabbet.program.jaxpr import evaluate
+from rabbet.program.jaxpr import Jaxpr, Var, evaluate
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
@@ -120,8 +121,33 @@ def branch(
     values = [*[c for b in made for c in b.consts], *leaves]
     if typeof(index).spread is not None:
         programs, values = decided_apart(typeof(index).spread, programs, values)
-    outs = _branches.cond(index, *values, branches=tuple(programs))
-    return tree.unflatten(made[0].out_tree, outs)
+    passed = _passed_through(programs, values)
+    if passed:
+        programs = [_without_outputs(p, passed) for p in programs]
+    needed = not passed or programs[0].outvars or any(p.effects for p in programs)
+    rest = iter(_branches.cond(index, *values, branches=tuple(programs)) if needed else ())
+    count = len(made[0].out_avals)
+    return tree.unflatten(made[0].out_tree, [passed[i] if i in passed else next(rest) for i in range(count)])
+
+
+def _passed_through(programs: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:
+    """The outputs that are the same operand in every branch, by number. They do not depend on the index: what
+    ``vmap`` was given once for all examples stays so, whatever decides.
+    """
+    operands = [dict(zip(p.invars, values, strict=True)) for p in programs]
+    found = {}
+    for i, outs in enumerate(zip(*[p.outvars for p in programs], strict=True)):
+        sources = [known.get(v) if type(v) is Var else None for known, v in zip(operands, outs, strict=True)]
+        if sources[0] is not None and all(x is sources[0] for x in sources):
+            found[i] = array_or_tracer(sources[0])
+    return found
+
+
+def _without_outputs(program: Any, left_out: Any) -> Any:
+    """A program without some of its outputs, and what only they needed."""
+    outs = [v for i, v in enumerate(program.outvars) if i not in left_out]
+    whole = Jaxpr(program.invars, outs, program.equations, program.constvars, program.effects, program.name)
+    return eliminate_dead_code(whole)
 
 
 def decided_apart(spread: Any, programs: Sequence[Any], values: Sequence[Any]) -> tuple:

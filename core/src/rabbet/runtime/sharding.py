@@ -82,6 +82,11 @@ class Sharding:
         return set(self.group.local_devices)
 
     @property
+    def _addressable_device_assignment(self) -> tuple:
+        """The devices of this process in their order, by the name under which Orbax asks for them."""
+        return tuple(self.group.local_devices)
+
+    @property
     def is_fully_addressable(self) -> bool:
         """Whether all devices belong to this process."""
         return self.group.is_local
@@ -152,6 +157,11 @@ class SingleDeviceSharding(Sharding):
 
     Args:
       device: a ``Device``.
+      memory_kind: None, or the name of the memory that the device uses unless told otherwise, which is the
+        same.
+
+    Raises:
+      ValueError: for a memory that the device does not have. NotImplementedError: for another one of it.
 
     Example:
       >>> from rabbet.extend.sharding import SingleDeviceSharding
@@ -162,7 +172,9 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ("_device",)
 
-    def __init__(self, device):
+    def __init__(self, device, *, memory_kind=None):
+        if memory_kind is not None:
+            _check_usual(device, memory_kind)
         self._device = device
 
     device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
@@ -180,6 +192,18 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r})"
+
+
+def _check_usual(device, kind):
+    usual, *others = device.memory_kinds()
+    if kind in others:
+        raise NotImplementedError(
+            f"SingleDeviceSharding: memory_kind is {kind!r}, and {device} uses {usual!r}\n  to fix: give a "
+            f"NamedSharding on a mesh of this device, which takes memory_kind={kind!r}"
+        )
+    if kind != usual:
+        known = ", ".join([usual, *others])
+        raise ValueError(f"SingleDeviceSharding: {device} has no memory {kind!r}; it has {known}")
 
 
 class EverywhereSharding(Sharding):

@@ -202,8 +202,12 @@ class Pullback:
         checks.same_structure(
             "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
         )
-        cotangents = [taken(ct) for ct in leaves]
+        # Of an output without derivatives, an integer, anything of its own type is as good as a float0.
         wanted = [tangent_aval(a) for a in self.out_avals]
+        cotangents = [
+            zero_tangent(a) if a.dtype != w.dtype and aval_of(ct).strong() == a.strong() else taken(ct)
+            for ct, a, w in zip(leaves, self.out_avals, wanted, strict=True)
+        ]
         checks.same_types(
             "vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree)
         )

@@ -82,9 +82,10 @@ def checkpoint(
     @wraps(fun)
     @folded
     def checkpointed(*args, **kwargs):
-        if is_evaluating():
-            return fun(*args, **kwargs)
         call = _Call(fun, args, kwargs, numbers, names)
+        if is_evaluating():
+            args, kwargs = call.rebuilt(call.leaves)
+            return fun(*args, **kwargs)
         closed, out_tree, touched = _program(call)
         op = _operator(consts_as_inputs(closed), params)
         outs = op(*closed.consts, *call.leaves, *contents(touched))

@@ -107,7 +107,13 @@ def the_places(device, ins, outs):
     """
     if ins is outs is None:
         return device, None
-    ins, outs = checked(ins, "in_shardings"), checked(outs, "out_shardings")
+    try:
+        known = checked(ins, "in_shardings"), checked(outs, "out_shardings")
+    except ShardingError:  # of a spec before a mesh is set; where none is at the call either, it says so
+        if device is not None:
+            raise
+        return None, Layouts(ins, outs, late=True)
+    ins, outs = known
     named = {s.group if over_several(s) else as_device(s) for s in tree.leaves((ins, outs))}
     if device is not None:
         named.add(device)
@@ -240,7 +246,8 @@ class Jitted(Asked):
         if compiled is None:
             if config.explain:
                 explain.placed(self, key, device)
-            traced = stages.Traced(self.asked, signature, program, avals, [x.spec.layout for x in leaves])
+            layouts = [x.spec.layout for x in leaves]
+            traced = stages.Traced(self.asked.here(), signature, program, avals, layouts)
             compiled = traced.lower(platform=device.platform).compile(device=device)
             compiled.key = key
             self.keep(compiled)
@@ -259,7 +266,7 @@ class Jitted(Asked):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
         layouts = [layout_of(x) for x in signature.leaves]
-        return stages.Traced(self.asked, signature, self.program(signature, avals), avals, layouts)
+        return stages.Traced(self.asked.here(), signature, self.program(signature, avals), avals, layouts)
 
     def lower(self, *args, **kwargs):
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.

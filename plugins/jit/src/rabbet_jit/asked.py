@@ -31,6 +31,15 @@ class Asked:
         options = self.keep_unused, self.device, self.inline, self.options, self.layouts
         return Asked, (self.fun, self.statics, self.donated, *options)
 
+    def here(self):
+        """The same with the shardings that stand for others under the mesh that is set now."""
+        if self.layouts is None or not self.layouts.late:
+            return self
+        options = self.keep_unused, self.device, self.inline, self.options, self.layouts.here()
+        made = Asked(self.fun, self.statics, self.donated, *options)
+        made.keeper = self.keeper
+        return made
+
     def keep(self, compiled):
         """Have the jitted function remember what was compiled, if there still is one."""
         keep = None if self.keeper is None else self.keeper()

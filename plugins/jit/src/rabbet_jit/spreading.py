@@ -47,30 +47,45 @@ def over_several(given):
 
 
 class Layouts:
-    """The shardings that a function was given."""
+    """The shardings that a function was given. ``late``: some of them are known only where it is called, as a
+    ``PartitionSpec`` is that was given before a mesh was set.
+    """
 
-    def __init__(self, ins, outs):
-        self.ins, self.outs = ins, outs
+    def __init__(self, ins, outs, late=False):
+        self.given, self.late = (ins, outs), late
+
+    ins = property(lambda self: self.known(0, "in_shardings"), doc="Those of the arguments.")
+    outs = property(lambda self: self.known(1, "out_shardings"), doc="Those of the result.")
+
+    def known(self, number, name):
+        """The shardings of arguments or results as they are now."""
+        return checked(self.given[number], name) if self.late else self.given[number]
+
+    def here(self):
+        """Those that are meant now, for what is traced now and asked later."""
+        return Layouts(self.ins, self.outs)
 
     def of_arguments(self, signature):
         """A sharding or None for each leaf of the arguments."""
         args, kwargs = tree.unflatten(signature.treedef, list(range(len(signature.leaves))))
-        if self.ins is None:
+        ins = self.ins
+        if ins is None:
             return [None] * len(signature.leaves)
         if kwargs:
             raise ValueError(
                 f"jit of {describe_function(signature.fun)}: in_shardings are for arguments by position, got "
                 f"{', '.join(kwargs)} by name"
             )
-        prefix = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        prefix = tuple(ins) if isinstance(ins, list) else ins
         return tree.broadcast_prefix(prefix, args, is_none, names=("jit: in_shardings", "the arguments"))
 
     def of_results(self, out_tree):
         """A sharding or None for each leaf of the result; None where nothing was asked for."""
-        if self.outs is None:
+        outs = self.outs
+        if outs is None:
             return None
         leaves = tree.unflatten(out_tree, list(range(out_tree.num_leaves)))
-        found = tree.broadcast_prefix(self.outs, leaves, is_none, names=("jit: out_shardings", "the result"))
+        found = tree.broadcast_prefix(outs, leaves, is_none, names=("jit: out_shardings", "the result"))
         return tuple(found)
 
     def place(self, signature, leaves):

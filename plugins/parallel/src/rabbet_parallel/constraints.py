@@ -3,6 +3,7 @@
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
+from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import is_evaluating, obey_sharding
 from rabbet.extend.primitive import Batched, Primitive
 from rabbet.extend.transform import is_tracer, typeof
@@ -28,6 +29,9 @@ sharding_constraint = Primitive(
     "sharding_constraint", sharding_constraint_type, kinds=("linear",), place="sharding",
     doc="the operand, laid over devices by a sharding",
 )  # fmt: skip
+
+
+sharding_constraint.rule("extended")(lowers_stored)  # of typed keys: what only their storage has is whole
 
 
 @sharding_constraint.rule("lower")

@@ -26,14 +26,13 @@ class set_mesh(AbstractContextManager):
         if mesh is not None and not isinstance(mesh, self.accepts):
             kinds = " or ".join([kind.__name__ for kind in self.accepts])
             raise TypeError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
-        self.before = list(current.meshes)
-        current.push(mesh)
+        self.override = current.within(mesh)
 
     def __enter__(self):
         return current.innermost
 
     def __exit__(self, *error):
-        current.meshes[:] = self.before
+        self.override.__exit__()
 
 
 class use_mesh(set_mesh):
@@ -48,11 +47,11 @@ class use_mesh(set_mesh):
 
     def __init__(self, mesh):
         super().__init__(mesh)
-        current.meshes[:] = self.before
+        self.override.__exit__()
         self.mesh = mesh
 
     def __enter__(self):
-        current.push(self.mesh)
+        self.override = current.within(self.mesh)
         return self.mesh
 
 

@@ -145,7 +145,10 @@ class Mapped:
         if is_evaluating():
             _recent.append(op)
             operands = [placed(x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
-        return tree.unflatten(out_tree, op(*operands))
+        outs = op(*operands)
+        if is_evaluating():
+            outs = [as_written(x, NamedSharding(mesh, s)) for x, s in zip(outs, out_specs, strict=True)]
+        return tree.unflatten(out_tree, outs)
 
     def traced(self, leaves, in_tree, in_specs, mesh, manual):
         """The program on parts, what it captured, and the structure of its result."""
@@ -199,6 +202,15 @@ def placed(x, mesh, spec):
     if is_tracer(x) or x.committed:
         return x
     return device_put(x, NamedSharding(mesh, spec))
+
+
+def as_written(x, wanted):
+    """A result with the spec that was written, where its own says the same in fewer words: without a None at
+    the end, or without an axis of one device.
+    """
+    if is_tracer(x) or x.sharding == wanted or not x.sharding.is_equivalent_to(wanted, x.ndim):
+        return x
+    return device_put(x, wanted)
 
 
 def smap(f=None, /, *, in_axes=None, out_axes, axis_name):

@@ -5,8 +5,10 @@ import threading
 from collections import OrderedDict
 
 import numpy as np
+from rabbet import config
 from rabbet import devices as all_devices
 from rabbet.errors import ShardingError
+from rabbet.extend.backend import Setting
 from rabbet.extend.sharding import device_group
 
 
@@ -28,19 +30,46 @@ class AxisType(enum.Enum):
         return self.name
 
 
+def meshes_from(value):
+    """The value of the setting ``meshes``: meshes, innermost last; None among them hides those before."""
+    if isinstance(value, str) or not all(m is None or isinstance(m, AbstractMesh | Mesh) for m in value):
+        raise ValueError("it is a tuple of meshes, and rb.set_mesh sets it")
+    return tuple(value)
+
+
+# A setting, since what is traced under one mesh means something else under another.
+config.define(
+    Setting(
+        "meshes", (), meshes_from, "The meshes that are set, innermost last; rb.set_mesh(mesh) sets them.",
+        traced=True,
+    )
+)  # fmt: skip
+
+
 class Current(threading.local):
     """The meshes that were set on this thread, innermost last; an entry may be abstract, or None."""
 
     def __init__(self):
-        self.meshes = []
+        self.entered = []
+
+    @property
+    def meshes(self):
+        """All of them."""
+        return config.meshes
 
     def push(self, mesh):
         """Make a mesh the current one."""
-        self.meshes.append(mesh)
+        self.entered.append(self.within(mesh))
 
     def pop(self):
         """Go back to the one before."""
-        self.meshes.pop()
+        self.entered.pop().__exit__()
+
+    def within(self, mesh):
+        """Make a mesh the current one; a context manager that has been entered."""
+        override = config.override(meshes=(*self.meshes, mesh))
+        override.__enter__()
+        return override
 
     @property
     def innermost(self):

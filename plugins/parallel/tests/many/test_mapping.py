@@ -352,3 +352,9 @@ def test_a_mapped_dimension_may_lie_over_an_axis():
         lambda x: lax.with_sharding_constraint(2 * x, NamedSharding(MESH, P("x"))), spmd_axis_name="y"
     )
     assert jit(laid)(batch).sharding.spec == P("y", "x")
+
+
+def test_results_have_the_specs_that_were_written():
+    for spec in (P(), P(None), P("x", None), P(None, None), P("x")):
+        f = rb.shard_map(lambda x: x, mesh=MESH, in_specs=spec, out_specs=spec)
+        assert f(np.ones((8, 8), np.float32)).sharding == NamedSharding(MESH, spec)

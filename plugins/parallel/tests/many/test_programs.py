@@ -177,6 +177,41 @@ def test_stages_tell_shardings():
     assert jit(lax.neg).lower(HOST).compile().output_shardings == rb.device_put(1.0).sharding
 
 
+def test_a_spec_given_before_a_mesh_is_set_means_the_one_that_is_set_at_the_call():
+    f, g = jit(lax.neg, in_shardings=P("x"), out_shardings=P("x")), jit(lax.neg, out_shardings=P(None, "x"))
+    other = rb.make_mesh((2, 4), ("x", "y"))
+    for mesh in (MESH, other, MESH, MESH):
+        with rb.set_mesh(mesh):
+            assert f(HOST).sharding == on("x", mesh=mesh) and close(f(HOST), -HOST)
+            assert g(HOST).sharding == on(None, "x", mesh=mesh) and close(g(HOST), -HOST)
+            lowered = f.lower(HOST)
+        assert lowered.compile().output_shardings == on("x", mesh=mesh)
+    for function in (f, g):
+        with pytest.raises(ShardingError, match=r"_shardings is .*, and no mesh is set"):
+            function(HOST)
+
+
+def test_a_function_is_traced_again_under_another_mesh():
+    """It was not, and laid its results out on the mesh of the first call."""
+    f = jit(lambda x: lax.with_sharding_constraint(x + 1.0, P("x")))
+    other = rb.make_mesh((2, 4), ("x", "y"))
+    for mesh in (MESH, other, MESH):
+        with rb.set_mesh(mesh):
+            assert f(HOST).sharding == on("x", mesh=mesh)
+    with pytest.raises(ShardingError, match="no mesh is set"):
+        f(HOST)
+
+
+def test_typed_keys_are_laid_out_within_programs():
+    """A constraint on them could not be lowered."""
+    random = pytest.importorskip("rabbet.random", reason="the package rabbet-random is not installed")
+    keys = random.split(random.key(0), 8)
+    laid = jit(lambda k: lax.with_sharding_constraint(k, on("x")))(keys)
+    assert laid.sharding == on("x") and np.array_equal(random.key_data(laid), random.key_data(keys))
+    whole = jit(lambda k: lax.with_sharding_constraint(k, on()))(random.key(1))
+    assert np.array_equal(random.key_data(whole), random.key_data(random.key(1)))
+
+
 def test_what_stands_for_the_sharding_of_a_shape_counts():
     """A PartitionSpec, on the mesh that is set, and a Format; both were passed over."""
     layout = pytest.importorskip("rabbet.experimental.layout")

@@ -1,4 +1,4 @@
-"""``jax._src.tree_util``, of which flax reads the registry."""
+"""``jax._src.tree_util``, of which flax reads the registry, and its tests ``prefix_errors``."""
 
 import rabbet as rb
 
@@ -11,6 +11,38 @@ class _Registry:
 
 
 _registry = _Registry()
+
+
+def prefix_errors(prefix_tree, full_tree, is_leaf=None):
+    """For each place where one tree stops being a prefix of the other a function ``(name) -> ValueError``, to
+    which the caller tells what the first is called.
+    """
+    return list(_differences(prefix_tree, full_tree, is_leaf, ()))
+
+
+def _differences(prefix, full, is_leaf, path):
+    if (is_leaf is not None and is_leaf(prefix)) or rb.tree_util.all_leaves([prefix]):
+        return
+    (ours, mine), there = rb.tree_util.flatten_one_level_with_keys(prefix), type(full)
+    if there is not type(prefix):
+        yield _said(
+            path, f"is a {type(prefix).__name__}, where the other tree has another type, {there.__name__}"
+        )
+        return
+    theirs, other = rb.tree_util.flatten_one_level_with_keys(full)
+    if len(ours) != len(theirs):
+        yield _said(
+            path, f"is a {there.__name__} of length {len(ours)}, and that of the other tree has {len(theirs)}"
+        )
+    elif mine != other:
+        yield _said(path, f"is a {there.__name__} with {mine}, and that of the other tree has {other}")
+    else:
+        for (key, a), (_, b) in zip(ours, theirs, strict=True):
+            yield from _differences(a, b, is_leaf, (*path, key))
+
+
+def _said(path, what):
+    return lambda name: ValueError(f"{name}{rb.tree_util.keystr(path)} {what}")
 
 
 def __getattr__(name):
