@@ -1,8 +1,8 @@
 """Products on the CPU, in a form for which there are fast kernels.
 
 **Batches of products that sum over an inner dimension of their first operand**, as gradients of attention do.
-XLA has fast kernels where the first operand is summed over its last dimension, and calls a slower library once
-for each product elsewhere. So the operands change places, where the second one is summed over its last
+XLA has fast kernels where the first operand is summed over its last dimension, and calls a slower library
+once for each product elsewhere. So the operands change places, where the second one is summed over its last
 dimension, or one of them is transposed before. A barrier keeps XLA from taking the transposition back.
 
 Measured on a Zen 5, 2 threads, float32, as a share of the time of the plain product; ``k`` is summed over:
@@ -17,11 +17,11 @@ Measured on a Zen 5, 2 threads, float32, as a share of the time of the plain pro
 | 64, 128, 128, 32 | bkm,bnk->bmn | 0.25 | 0.81 |
 | 16, 512, 512, 64 | bkm,bnk->bmn | 0.46 | 0.48 |
 
-float64 gains 0.4 to 0.9, bfloat16 0.2 to 1.05. Where outputs are small and sums long it does not pay (1.14 at 4,
-1024, 32, 32), so what each way takes is estimated first.
+float64 takes 0.36 to 0.97 of the time, bfloat16 0.2 to 1.05. Where outputs are small and sums long it does
+not pay (1.14 at 4, 1024, 32, 32), so what each way takes is estimated first.
 
-**bfloat16 with jaxlib 0.10**, whose fast kernels give float32: asked for so, and then rounded. Measured: 0.5 of
-the time at 1024 x 1024, 0.8 at 256 x 256. Later jaxlibs have kernels that give bfloat16.
+**bfloat16 with jaxlib 0.10**, whose fast kernels give float32: asked for so, and then rounded. Measured: 0.5
+of the time at 1024 x 1024, 0.8 at 256 x 256. Later jaxlibs have kernels that give bfloat16.
 """
 
 from math import prod
@@ -34,8 +34,8 @@ from rabbet.extend.transform import lower
 WIDE_KERNELS = jaxlib_version().startswith("0.10.")
 TURNED = frozenset(["bfloat16", "float32", "float64"])
 
-# What an estimate is made of, in nanoseconds: one call of the slow library, a multiplication with it and with a
-# fast kernel, an element that is moved, and what more operations in a program cost. It must promise a sixth.
+# What an estimate is made of, in nanoseconds: one call of the slow library, a multiplication with it and with
+# a fast kernel, an element that is moved, what more operations in a program cost. It must promise a sixth.
 CALL, SLOW, FAST, MOVED, MORE, WORTH = 500, 1 / 25, 1 / 80, 0.8, 3000, 0.85
 
 
@@ -76,7 +76,7 @@ def turned(op):
     x, y = op.in_avals
     last, last_y = sums[0] == x.ndim - 1, sums_y[0] == y.ndim - 1
     sizes = x.shape + y.shape
-    if last or op.params.get("out_sharding") is not None or not all([type(n) is int for n in sizes]):
+    if last or op.params.get("out_sharding") is not None or not all(type(n) is int for n in sizes):
         return None
     if {x.dtype.name, y.dtype.name, op.out.dtype.name} - TURNED:
         return None

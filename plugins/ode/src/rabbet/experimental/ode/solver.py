@@ -40,11 +40,11 @@ class Tolerances(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the solver is: ``y`` and its derivative at ``t``, and the next step. Of the last step, from ``begin``
-    over ``length``, the state and derivative where it began and the last term of its polynomial.
+    """Where the solver is: ``y`` and its derivative at ``t``, and the next step. Of the last step, from
+    ``begin`` over ``length``, the state and derivative where it began and the last term of its polynomial.
 
-    They are vectors of their own, not rows of a matrix: as a matrix of 5 by 36 numbers they had XLA's CPU runtime
-    hand parts of the loop to other threads, and the gradient took twice the time.
+    They are vectors of their own, not rows of a matrix: as a matrix of 5 by 36 numbers they had XLA's CPU
+    runtime hand parts of the loop to other threads, and the gradient took twice the time.
     """
 
     y: Any
