@@ -127,6 +127,20 @@ def depthwise(spec, **options):
     return conv
 
 
+@pytest.mark.parametrize("places, barriers", [(5, 0), (7, 3)])
+def test_large_depthwise_kernels_are_summed_in_parts(places, barriers):
+    pytest.importorskip("rabbet_jit", reason="rb.jit is in the package rabbet-jit")
+    x, w = operands(LAYOUTS[0], 2, 3, 9, 8, 3, places, places, 3)
+    conv = lambda x, w: lax.conv_general_dilated(
+        x, w, (1, 1), "SAME", dimension_numbers=LAYOUTS[0], feature_group_count=3
+    )
+    lowered = rb.jit(conv).lower(x, w)
+    assert lowered.as_text().count("stablehlo.optimization_barrier") == barriers
+    edge = places // 2
+    wanted = by_definition(x, w, (1, 1), ((edge, edge),) * 2, (1, 1), (1, 1), LAYOUTS[0], 3)
+    np.testing.assert_allclose(lowered.compile()(x, w), wanted, rtol=2e-5, atol=2e-5)
+
+
 def kernel_gradient(conv):
     return lambda x, w, cotangent: rb.vjp(lambda w: conv(x, w), w)[1](cotangent)[0]
 
