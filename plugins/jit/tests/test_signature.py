@@ -218,3 +218,17 @@ def test_an_unhashable_static_argument():
 def test_jit_of_what_is_no_function():
     with pytest.raises(TypeError, match="jit takes a function, got int: 3"):
         rb.jit(3)
+
+
+@pytest.mark.parametrize("levels", [3_000, 100_000])
+def test_a_static_argument_that_is_too_deep_is_named_with_its_levels(levels):
+    deep = ()
+    for _ in range(levels):
+        deep = (deep,)
+    for jitted, call in (
+        (rb.jit(lambda x, s: x, static_argnums=1), lambda f, s: f(1.0, s)),
+        (rb.jit(lambda x, s=(): x, static_argnames="s"), lambda f, s: f(1.0, s=s)),
+    ):
+        with pytest.raises(rb.errors.StaticArgumentError, match=f"{levels} levels"):
+            call(jitted, deep)
+        assert float(call(jitted, ((),))) == 1.0

@@ -1,5 +1,6 @@
 """A sharding: how arrays lie over several devices, programs that are spread over these, and their arrays."""
 
+from rabbet.program.interned import Alive
 from rabbet.program.over_devices import OverDevices
 from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
@@ -12,6 +13,7 @@ from rabbet.runtime.spreads import Spread, spread_of
 from rabbet.runtime.transfer import as_place
 
 __all__ = [
+    "Alive",
     "DeviceGroup",
     "EverywhereSharding",
     "OverDevices",

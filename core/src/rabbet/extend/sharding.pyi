@@ -9,6 +9,13 @@ from rabbet import Array, ArrayLike, Device, DTypeLike
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Alive:
+    """Objects by key, held weakly: whoever compares them by identity holds one, and finds the same again."""
+    def __init__(self) -> None: ...
+    objects: Any
+    def get(self, key: Any) -> Any: ...
+    def only(self, key: Any, made: Any) -> Any: ...
+
 class DeviceGroup:
     """Devices of one platform in an order; interned, so that caches key on identity as they do for a device."""
     client: Any

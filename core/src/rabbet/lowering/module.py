@@ -410,7 +410,7 @@ def decomposed(eqn, parts):
     return closed
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def _symbol(name):
     cleaned = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name)
     return cleaned if cleaned and not cleaned[0].isdigit() else f"f_{cleaned}"

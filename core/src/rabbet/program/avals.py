@@ -1,8 +1,8 @@
 """Abstract values: what is known of an array before it exists.
 
-A ``ShapedArray`` is interned, so equal abstract values are one object. Caches all over Rabbet use that: a
-signature is a tuple of these objects and comparing two of them costs an identity test. Its StableHLO type
-text is computed once.
+A ``ShapedArray`` is interned, so equal abstract values are one object as long as somebody holds it. Caches
+all over Rabbet use that: a signature is a tuple of these objects and comparing two of them costs an identity
+test. Its StableHLO type text is computed once.
 """
 
 from math import prod
@@ -12,12 +12,17 @@ from rabbet import dtypes
 from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
+from rabbet.program.interned import Alive
 from rabbet.program.unplaced import Unplaced
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
 
-_interned = {}
+# Those asked for lately, by what was asked for, and all that somebody holds, by their own parts: a process in
+# which shapes go on changing does not keep them all.
+MOST_AVALS = 8192
+_interned: dict = {}
+_alive = Alive()
 _ADOPTING = {
     "b": frozenset([bool]),
     "i": frozenset([int]),
@@ -72,7 +77,10 @@ class ShapedArray:
             return _interned[key]
         except (KeyError, TypeError):
             return _intern(
-                tuple([_dimension(d) for d in shape]), dtypes.canonicalize(dtype), bool(weak_type), spread,
+                tuple([_dimension(d) for d in shape]),
+                dtypes.canonicalize(dtype),
+                bool(weak_type),
+                spread,
                 key,
             )
 
@@ -226,7 +234,7 @@ def _check_bytes(shape, dtype):
 
 def _intern(shape, dtype, weak_type, spread, key):
     proper = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
-    aval = _interned.get(proper)
+    aval = _alive.get(proper)
     if aval is None:
         aval = object.__new__(ShapedArray)
         aval.shape, aval.dtype, aval.weak_type, aval.spread = shape, dtype, weak_type, spread
@@ -242,8 +250,10 @@ def _intern(shape, dtype, weak_type, spread, key):
         aval.arithmetic = aval.kind != "b"
         # The Python numbers that can stand beside such an array without changing its dtype.
         aval.adopting = _ADOPTING.get(aval.kind, frozenset())
-        # Two threads may build the same aval: setdefault keeps the first for both.
-        aval = _interned.setdefault(proper, aval)
+        aval = _alive.only(proper, aval)
+    if len(_interned) >= MOST_AVALS:
+        _interned.clear()
+    _interned[proper] = aval
     try:
         _interned[key] = aval
     except TypeError:

@@ -105,7 +105,7 @@ tree.register_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval
 tree.register_node(Batched, lambda b: ((b.value,), b.axis), lambda axis, children: Batched(children[0], axis))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def tangent_aval(aval):
     """The aval of a tangent of ``aval``: the same for floating and complex dtypes, float0 for all others.
 

@@ -26,6 +26,8 @@ from rabbet.rules.tables import KINDS
 
 # An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
 MOST_OPS = 4096
+# So does what one operator remembers of types.
+MOST_OUTS = 1024
 
 _names = Names("primitive")
 
@@ -343,6 +345,8 @@ class Op:
                 several = self.primitive.multiple_results
                 outs = spread.results(self, avals, tuple(out) if several else (out,))
                 out = outs if several else outs[0]
+            if len(self._outs) >= MOST_OUTS:
+                self._outs.clear()
             self._outs[avals] = out
         return out
 
@@ -372,7 +376,7 @@ class Op:
 
     def known_count(self, operands):
         """How many results it has for so many operands, where the shape rule has been asked; else 0."""
-        for avals, outs in self._outs.items():
+        for avals, outs in self._outs.copy().items():
             if len(avals) == operands:
                 return len(outs)
         return 0

@@ -12,7 +12,7 @@ from numpy import asarray
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards
+from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards, unheard
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
@@ -163,6 +163,8 @@ class Array(metaclass=ArrayType):
     @folds_itself
     def __array__(self, dtype=None, copy=None):
         try:
+            if unheard.pending:
+                unheard.tell(self)
             lent = self.spec.lent
             try:  # what _value does first, without the call
                 value = None if lent is None else asarray(self.raw)
@@ -186,9 +188,14 @@ class Array(metaclass=ArrayType):
     def __buffer__(self, flags):
         # Python asks for this from 3.12 on; there, memoryview(x) reads the values without a copy.
         try:
+            if unheard.pending:
+                unheard.forget()
             return memoryview(self._value())
         except Exception as error:
             fold_traceback(error)
+            raise
+        except BaseException as error:  # NumPy would drop it
+            unheard.remember(self, error)
             raise
 
     def item(self, *index):

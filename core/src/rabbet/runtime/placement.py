@@ -4,13 +4,16 @@ Two arrays of the same aval on the same device have the same ``Placement`` objec
 call is a tuple of these and finding its program costs a dict lookup by identity.
 """
 
-import functools
 from typing import Any
 
 from rabbet.errors import ShardingError
+from rabbet.program.interned import interned
 from rabbet.runtime import adapter
 from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
+
+# How many of one kind are kept that nobody holds.
+MOST_PLACEMENTS = 4096
 
 
 class Placement:
@@ -20,7 +23,10 @@ class Placement:
     several devices has their ``DeviceGroup`` as its ``device``, and ``layout``, its ``Sharding``.
     """
 
-    __slots__ = ("aval", "device", "committed", "handler", "sharding", "numbers", "lent", "layout")
+    __slots__ = (
+        "aval", "device", "committed", "handler", "sharding", "numbers", "lent", "layout",
+        "__weakref__",
+    )  # fmt: skip
     aval: Any
     device: Any
     committed: bool
@@ -40,7 +46,7 @@ class Placement:
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
 
 
-@functools.cache
+@interned(MOST_PLACEMENTS)
 def placement(aval, device, committed):
     """The interned ``Placement``."""
     if type(device) is DeviceGroup:
@@ -73,7 +79,7 @@ def check_present(device):
         )
 
 
-@functools.cache
+@interned(MOST_PLACEMENTS)
 def spread_placement(aval, sharding):
     """The interned ``Placement`` of an array laid over several devices by a ``Sharding``; committed.
 

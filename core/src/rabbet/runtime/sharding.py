@@ -243,10 +243,10 @@ class EverywhereSharding(Sharding):
         return f"replicated over {self._group}"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def raw_sharding(sharding, ndim, physical_ndim):
-    """jaxlib's form of a sharding over several devices, one object for equal ones. Dimensions that only the
-    storage of a typed key has are whole.
+    """jaxlib's form of a sharding over several devices; the same again for one asked for lately.
+    Dimensions that only the storage of a typed key has are whole.
     """
     counts, parts = sharding.tiles(ndim)
     more = physical_ndim - ndim

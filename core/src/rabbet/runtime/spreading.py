@@ -66,6 +66,7 @@ def check_shapes(shapes, aval, sharding):
             )
 
 
+MOST_RELAYERS = 256
 _relayers: dict = {}
 
 
@@ -79,6 +80,8 @@ def relaid(array, sharding):
         identity = Jaxpr([variable], [variable], [], name="device_put")
         lowering = program.lower(identity, sharding.group.platform, "device_put", spread=spread)
         run = program.compile(lowering, sharding.group).runner(True, single=True)
+        if len(_relayers) >= MOST_RELAYERS:
+            _relayers.clear()
         _relayers[key] = run
     return run([array])
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from rabbet.extend.passes import bodies_of
 from rabbet.extend.primitive import Batched, Primitive
-from rabbet.extend.sharding import OverDevices
+from rabbet.extend.sharding import Alive, OverDevices
 from rabbet.extend.transform import bound_axes, typeof
 
-_interned: dict = {}
+_alive = Alive()
 
 
 class Varying(OverDevices):
@@ -25,17 +25,17 @@ class Varying(OverDevices):
       (True, {x})
     """
 
-    __slots__ = ("axes", "names")
+    __slots__ = ("axes", "names", "__weakref__")
     axes: frozenset
     names: frozenset
 
     def __new__(cls, axes):
         key = frozenset(axes)
-        made = _interned.get(key)
+        made = _alive.get(key)
         if made is None:
             made = object.__new__(cls)
             made.axes, made.names = key, frozenset([name for name, _ in key])
-            made = _interned.setdefault(key, made)
+            made = _alive.only(key, made)
         return made
 
     def results(self, op, avals, outs):

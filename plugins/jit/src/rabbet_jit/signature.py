@@ -192,4 +192,22 @@ def _hashed(value, fun, name):
             f"({value!r:.40}). Static values are compared between calls; use a tuple for a list, or give "
             "the class __hash__ and __eq__"
         ) from None
-    return _Static(value)
+    except RecursionError:
+        raise _too_deep(value, fun, name) from None
+    try:
+        static = _Static(value)
+        static == _Static(value)  # noqa: B015  what finds its program compares it, too
+    except RecursionError:
+        raise _too_deep(value, fun, name) from None
+    return static
+
+
+def _too_deep(value, fun, name):
+    levels, inner = 0, value
+    while isinstance(inner, tuple) and inner:  # the first of each: a lower bound that needs no recursion
+        levels, inner = levels + 1, inner[0]
+    return StaticArgumentError(
+        f"jit of {describe_function(fun)}: the static {name} cannot be hashed or compared: a "
+        f"{type(value).__name__} of {max(levels, 1)} levels or more goes deeper than Python can\n"
+        "  to fix: give a class of your own with __hash__ and __eq__, or a flat tuple"
+    )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rabbet.errors import MissingRule, ShardingError
 from rabbet.extend.passes import stage
-from rabbet.extend.sharding import OverDevices
+from rabbet.extend.sharding import Alive, OverDevices
 from rabbet.extend.transform import RuleTable
 
 from rabbet_parallel.specs import PartitionSpec, names_in
@@ -47,7 +47,7 @@ class Ambiguous(ValueError):
     """Says why a rule cannot tell how a result lies."""
 
 
-_interned: dict = {}
+_alive = Alive()
 
 
 class Explicit(OverDevices):
@@ -58,17 +58,17 @@ class Explicit(OverDevices):
       entries: for each dimension an axis, a tuple of axes, or None; not all None.
     """
 
-    __slots__ = ("entries", "mesh")
+    __slots__ = ("entries", "mesh", "__weakref__")
     mesh: Any
     entries: tuple
 
     def __new__(cls, mesh, entries):
         key = mesh, entries
-        made = _interned.get(key)
+        made = _alive.get(key)
         if made is None:
             made = object.__new__(cls)
             made.mesh, made.entries = key
-            made = _interned.setdefault(key, made)
+            made = _alive.only(key, made)
         return made
 
     def results(self, op, avals, outs):

@@ -171,7 +171,7 @@ def _braces(names, further):
     return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def mesh_text(mesh):
     """A mesh as Shardy writes it in place, without devices: these are the program's own, in order."""
     return f"mesh<[{', '.join([quoted(n, s) for n, s in mesh.shape_tuple])}]>"
@@ -184,7 +184,7 @@ def quoted(name, size):
     return f'"{name}"={size}'
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _tiles(mesh, entries):
     sizes = mesh.shape
     place = dict(zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(sizes), -1), strict=True))

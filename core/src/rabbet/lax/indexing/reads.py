@@ -86,6 +86,7 @@ def on_device(operands: Sequence[Any], device: Any) -> list:
     return [scalar_array(i, INT32, device) if type(i) is int else to_array(i, device) for i in operands]
 
 
+MOST_ROW_CALLS = 1024
 _row_calls = {}
 on_clear_caches(_row_calls.clear)
 
@@ -99,6 +100,8 @@ def row(x: ArrayLike, index: Any) -> ArrayOrTracer:
         raise out_of_range(index if index >= 0 else index - aval.shape[0], 0, aval)
     call = _row_calls.get(aval)
     if call is None:
+        if len(_row_calls) >= MOST_ROW_CALLS:
+            _row_calls.clear()
         entries = (HERE, *[ALL] * (aval.ndim - 1))
         call = _row_calls[aval] = call_for(lambda x, i: [take_traced(x, i, entries=entries)], aval)
     return EVALUATION.process(call, (x, scalar_array(index, INT32, x.spec.device)))[0]
