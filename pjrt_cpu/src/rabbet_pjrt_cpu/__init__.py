@@ -38,7 +38,7 @@ from rabbet.extend.backend import (
 from rabbet.extend.native import provide_sparse_products
 from rabbet.extend.transform import RuleSet
 
-from rabbet_pjrt_cpu import convolution_kernels, long_stacks
+from rabbet_pjrt_cpu import convolution_kernels, long_stacks, small_arrays
 from rabbet_pjrt_cpu.memory import is_glibc, keep_freed_memory
 
 
@@ -190,7 +190,7 @@ def provide_calls(targets):
 
 def program_options(text):
     """The options of `config.cpu_kernels`, or those that suit the program's convolutions, one for loops that
-    stack much, and one for loops with a barrier in them.
+    stack much, one for small arrays, and one for loops with a barrier in them.
 
     Such loops are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
     process on one of several operands.
@@ -200,6 +200,8 @@ def program_options(text):
         options = WITHOUT_CONVOLUTIONS
     if long_stacks.are_read_whole(text):
         options = {**long_stacks.SAVES_MEMORY, **options}
+    elif small_arrays.are_all(text):
+        options = {**small_arrays.IN_TURN, **options}
     if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}
     return options
