@@ -121,7 +121,8 @@ class custom_vjp(_Custom):
             needs no residuals. The compiler finds that out by itself unless ``fwd`` is opaque to it, as a
             callback is.
           generic_batching: accepted as in JAX. Results that ``vmap`` shares among its examples have
-            the right derivative with it and without.
+            the same derivative with it and without: the sum over the examples is right. A rule that gives
+            a derivative by an argument of which its result is independent gives it to the first example.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = bool(symbolic_zeros), bool(optimize_remat)
