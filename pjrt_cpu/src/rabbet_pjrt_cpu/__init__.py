@@ -190,7 +190,7 @@ def provide_calls(targets):
 
 def program_options(text):
     """The options of `config.cpu_kernels`, or those that suit the program's convolutions, one for loops that
-    stack much, one for small arrays, and one for loops with a barrier in them.
+    stack much, one for many small products, and one for loops with a barrier in them.
 
     Such loops are not compiled as one kernel: the code generator for that cannot read barriers, and ends the
     process on one of several operands.
@@ -200,7 +200,7 @@ def program_options(text):
         options = WITHOUT_CONVOLUTIONS
     if long_stacks.are_read_whole(text):
         options = {**long_stacks.SAVES_MEMORY, **options}
-    elif small_arrays.are_all(text):
+    elif small_arrays.are_multiplied_often(text):
         options = {**small_arrays.IN_TURN, **options}
     if "stablehlo.while" in text and has_barrier_in_region(text):
         return {"xla_disable_hlo_passes": "small-while-loop-hoisting", **options}
