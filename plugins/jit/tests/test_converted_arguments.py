@@ -157,3 +157,31 @@ def test_keywords_ask_the_settings_of_each_call():
     with rb.enable_x64():
         assert f(x=2.0).dtype == np.float64
     assert f(x=2.0).dtype == np.float32 and len(count) == 3
+
+
+def test_pytrees_take_the_fast_path_whatever_their_leaves_were_before(monkeypatch):
+    f, one = rb.jit(lambda p, x: p["a"] * 10 + p["b"] + x), rb.device_put(np.float32(1))
+    calls = [({"a": 2.0, "b": one}, one), ({"a": one, "b": 2.0}, 3.0), ({"a": one, "b": one}, one)]
+    calls += [({"a": np.float32(2), "b": 2}, one), (one, one)]
+    wanted = [22.0, 15.0, 12.0, 23.0]
+    for args in calls[:-1]:
+        f(*args)
+    monkeypatch.setattr("rabbet_jit.api.Signature", None)
+    for _ in range(2):
+        assert [float(f(*args)) for args in calls[:-1]] == wanted
+    with pytest.raises(TypeError):  # not known yet
+        f(*calls[-1])
+
+
+@pytest.mark.parametrize("first", ["arrays", "pytrees"])
+def test_arrays_and_pytrees_by_turns_take_the_fast_path(first, monkeypatch):
+    f, one = rb.jit(lambda x, y: rb.tree.map(lambda x, y: x + y, x, y)), rb.device_put(np.float32(1))
+    calls = [(one, 2.0), ({"x": one, "y": 2.0}, {"x": 3.0, "y": one}), (one, one)]
+    for args in 2 * (calls if first == "arrays" else calls[::-1]):
+        f(*args)
+    monkeypatch.setattr("rabbet_jit.api.Signature", None)
+    assert float(f(*calls[0])) == 3.0 and float(f(*calls[2])) == 2.0
+    assert {k: float(v) for k, v in f(*calls[1]).items()} == {"x": 4.0, "y": 3.0}
+    f.clear_cache()
+    with pytest.raises(TypeError):  # not known any more
+        f(*calls[1])

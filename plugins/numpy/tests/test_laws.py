@@ -1,6 +1,7 @@
 """Laws of shapes: broadcasting, reshaping, joining and taking apart, for shapes that hypothesis draws."""
 
 import numpy as np
+import rabbet as rb
 import rabbet.numpy as rnp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -119,3 +120,16 @@ def test_einsum_takes_digits_as_names_too():
     x, y = numbers((2, 3, 4)), numbers((2, 1, 4))
     equal(rnp.einsum("...h0,...10->...h1", x, y), np.einsum("...hd,...kd->...hk", x, y))
     equal(rnp.einsum("a10->1a", x), np.einsum("abc->ba", x))
+
+
+@few
+@given(hnp.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=4), st.integers(-5, 5), st.data())
+def test_diagonals(shape, offset, data):
+    axis1, axis2 = data.draw(st.permutations(range(len(shape))))[:2]
+    x, places = numbers(shape), (offset, axis1, axis2)
+    equal(rnp.diagonal(x, *places), np.diagonal(x, *places))
+    weights = np.diagonal(x, *places) + 1
+    wanted = np.zeros_like(x)
+    rows, columns = [i.diagonal(offset) for i in np.indices((shape[axis1], shape[axis2]))]
+    np.moveaxis(wanted, (axis1, axis2), (-2, -1))[..., rows, columns] = weights
+    equal(rb.grad(lambda x: rnp.vdot(rnp.diagonal(x, *places), weights))(x), wanted)

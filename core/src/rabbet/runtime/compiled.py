@@ -85,7 +85,7 @@ def compile_program(lowering, device=None, options=None):
     return program.compile(lowering, device or default_device(), options)
 
 
-def call_by_placements(function, programs, *, traced, slowly, of_others):
+def call_by_placements(function, programs, *, traced, slowly, of_others, of_trees=()):
     """A function that finds its compiled program by its arguments in one lookup, for what compiles on demand.
 
     Args:
@@ -95,6 +95,7 @@ def call_by_placements(function, programs, *, traced, slowly, of_others):
       traced: ``(*args, **kwargs)``, called under a transformation.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is no array: a pytree, a number.
+      of_trees: a collection; while there is something in it, ``of_others`` is called at once.
 
     Example:
       >>> from rabbet.extend.backend import call_by_placements, compile_program, lower_program, program_entry
@@ -115,7 +116,14 @@ def call_by_placements(function, programs, *, traced, slowly, of_others):
       (Array(-3., dtype=float32), Array(-3., dtype=float32), 1)
     """
     return dispatch.function(
-        function, programs, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
+        function,
+        programs,
+        config.values,
+        EVALUATION,
+        traced=traced,
+        slowly=slowly,
+        of_others=of_others,
+        of_trees=of_trees,
     )
 
 

@@ -143,7 +143,7 @@ def unary(op, kinds, otherwise, evaluation):
     return folds_itself(call)
 
 
-def function(like, programs, settings, evaluation, *, traced, slowly, of_others):
+def function(like, programs, settings, evaluation, *, traced, slowly, of_others, of_trees=()):
     """The frame of a function that has many programs: a library function, or what ``jit`` returns.
 
     Args:
@@ -154,6 +154,8 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
       traced: ``(*args, **kwargs)``, called under any other interpreter.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is no array.
+      of_trees: a collection. While there is something in it, ``of_others`` is called at once: to find out by
+        an exception that an argument is a pytree costs a tenth of a small program.
     """
     current = context
 
@@ -164,6 +166,8 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others)
                 return traced(*args, **kwargs)
             if kwargs:
                 return slowly(args, kwargs)
+            if of_trees:
+                return of_others(args)
             try:
                 # Written out for two arguments and one: a comprehension costs a twentieth of a call.
                 if len(args) == 2:

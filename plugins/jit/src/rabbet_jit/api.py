@@ -6,7 +6,7 @@ import weakref
 
 from rabbet import Array, config, devices, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.backend import as_device, normalize_compiler_options, program_entry
+from rabbet.extend.backend import as_device, normalize_compiler_options
 from rabbet.extend.functions import (
     array_or_tracer,
     describe_function,
@@ -21,7 +21,7 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
-from rabbet_jit.dispatch import BY_NAME, BY_POSITION, CONVERTED, LEAVES, Quick, caller, converting
+from rabbet_jit.dispatch import CONVERTED, Quick, caller, converting
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
@@ -190,12 +190,7 @@ class Jitted(Asked):
         if self.layouts is not None and list(map(id, leaves)) != list(map(id, signature.leaves)):
             return
         key = (*[x.spec for x in leaves], config.traced_key())
-        if kwargs:
-            self.quick.setdefault((BY_NAME, tree.structure((args, kwargs))), {})[key] = run
-        elif LEAVES.issuperset(map(type, args)):
-            self.quick[key] = program_entry(run)
-        else:
-            self.quick.setdefault((BY_POSITION, tree.structure(args)), {})[key] = run
+        self.quick.remember(args, kwargs, signature.leaves, key, run)
 
     def within(self, signature):
         """A call inside a transformation: bind the traced program as one equation."""

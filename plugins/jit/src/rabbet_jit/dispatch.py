@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rabbet import Array, config
 from rabbet import tree as trees
-from rabbet.extend.backend import call_by_placements
+from rabbet.extend.backend import call_by_placements, program_entry
 from rabbet.extend.functions import to_array
 
 shared_array = functools.partial(to_array, shared=True)
@@ -20,10 +20,6 @@ shared_array = functools.partial(to_array, shared=True)
 NUMPY_NUMBERS = [np.dtype(name).type for name in "?bhilBHILefd"]
 CONVERTED = frozenset([float, int, bool, np.ndarray, *NUMPY_NUMBERS])
 LEAVES = CONVERTED | {Array}
-# How pytrees of arguments are given: the tree of ``args`` itself, or of ``(args, kwargs)``.
-BY_POSITION, BY_NAME = "by position", "by name"
-
-
 def converting(jitted):
     """What makes an array of an argument: one of a number may be donated if it was made for this call, else
     it is shared with all that take it.
@@ -31,20 +27,52 @@ def converting(jitted):
     return to_array if jitted.donated else shared_array
 
 
+class Trees(dict):
+    """Programs for pytrees by their structure: for each one the programs by placements, and the places where
+    a leaf was no array in some call.
+    """
+
+    __slots__ = ()
+
+    def enter(self, treedef, leaves, key, run):
+        """Enter a program for the types of ``leaves``, with ``key`` for its placements."""
+        programs, numbers = self.get(treedef, ({}, ()))
+        programs[key] = run
+        places = [i for i, x in enumerate(leaves) if type(x) is not Array]
+        self[treedef] = programs, tuple(sorted({*numbers, *places}))
+
+
 class Quick(dict):
-    """The programs of a function by what the fast path sees. Where the function is sent to another process,
+    """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
+    ``args``, in ``named`` by pytrees of ``(args, kwargs)``. Where the function is sent to another process,
     they stay here.
     """
 
-    __slots__ = ("owner",)
+    __slots__ = ("named", "owner", "trees")
 
     def __init__(self, owner):
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
         self.owner = weakref.ref(owner)
+        self.trees, self.named = Trees(), Trees()
 
     def __reduce__(self):
         return operator.attrgetter("quick"), (self.owner(),)
+
+    def remember(self, args, kwargs, leaves, key, run):
+        """Enter a program under what the fast path asks for; ``leaves`` are those of the call."""
+        if kwargs:
+            self.named.enter(trees.structure((args, kwargs)), leaves, key, run)
+        elif not self.trees and LEAVES.issuperset(map(type, args)):
+            self[key] = program_entry(run)
+        else:
+            self.trees.enter(trees.structure(args), leaves, key, run)
+
+    def clear(self):
+        """Forget all."""
+        super().clear()
+        self.trees.clear()
+        self.named.clear()
 
 
 def caller(jitted):
@@ -57,30 +85,30 @@ def caller(jitted):
     def of_any(args):
         return slowly(args, {})
 
-    def in_pytrees(given, form):
-        """The program for pytrees, and the arrays to run it on; ``form`` is BY_POSITION or BY_NAME."""
+    def in_pytrees(known, given):
+        """The program for pytrees out of ``known``, and the arrays to run it on."""
         # By the module: a function sent to another process can name that, not the registry itself.
         try:
             leaves, treedef = trees.registry.flatten(given)
         except Exception as error:  # `slowly` meets it again, and says what it is
             trees.lost_levels.give_back(error, given)
             raise
-        programs = quick[form, treedef]
-        try:
-            return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
-        except AttributeError:
-            leaves = [x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves]
-            return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
+        programs, numbers = known[treedef]
+        for i in numbers:
+            x = leaves[i]
+            if type(x) in CONVERTED:
+                leaves[i] = convert(x)
+        return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
 
     def of_others(args):
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
         try:
-            if LEAVES.issuperset(map(type, args)):
-                # No pytree among them: then the key is that of the arrays which are made of them.
-                leaves: Any = [x if type(x) is Array else convert(x) for x in args]
-                run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
+            if quick.trees:
+                run, leaves = in_pytrees(quick.trees, args)
             else:
-                run, leaves = in_pytrees(args, BY_POSITION)
+                # No pytree was among them so far: then the key is that of the arrays which are made of them.
+                leaves: Any = [convert(x) if type(x) in CONVERTED else x for x in args]
+                run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
         except Exception:  # not known; or what cannot be an argument, of which `slowly` says so
             run = None
         return slowly(args, {}) if run is None else run(leaves)
@@ -88,13 +116,15 @@ def caller(jitted):
     def by_name(args, kwargs):
         """The fast path for calls with keywords; without one, it is a program that is not known yet."""
         try:
-            run, leaves = in_pytrees((args, kwargs), BY_NAME) if kwargs else (None, ())
+            run, leaves = in_pytrees(quick.named, (args, kwargs)) if kwargs else (None, ())
         except Exception:
             run = None
         return slowly(args, kwargs) if run is None else run(leaves)
 
     others, keywords = (of_any, slowly) if jitted.statics else (of_others, by_name)
-    call = call_by_placements(jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others)
+    call = call_by_placements(
+        jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=quick.trees
+    )
     names = ("trace", "lower", "eval_shape", "clear_cache", "_cache_size")
     vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
     return call

@@ -114,9 +114,15 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     first, second = axes_of("diagonal", (axis1, axis2), a.aval.ndim)
     rest = [d for d in range(a.aval.ndim) if d not in (first, second)]
     a = lax.transpose(a, (*rest, first, second))
-    rows, columns = a.aval.shape[-2:]
-    start = np.arange(max(0, min(rows + min(offset, 0), columns - max(offset, 0))), dtype="int32")
-    return a[..., start + max(-offset, 0), start + max(offset, 0)]
+    *batch, rows, columns = a.aval.shape
+    first = (max(-offset, 0), max(offset, 0))
+    count = max(0, min(rows - first[0], columns - first[1]))
+    # Of the elements in a row, every one after the next whole row: XLA fuses this and its transpose, which is
+    # a padding, with what stands beside it, unlike an index of two arrays and a scatter.
+    start, step = first[0] * columns + first[1], columns + 1
+    stop = start + (count - 1) * step + 1
+    flat = lax.reshape(a, (*batch, rows * columns))
+    return lax.slice_in_dim(flat, *((start, stop) if count else (0, 0)), step, axis=len(batch))
 
 
 @fused(static=("k",))
