@@ -4,7 +4,7 @@ from rabbet.extend.backend import compile_ahead
 from rabbet.extend.functions import describe_function, folded
 
 from rabbet_jit.measures import Measures
-from rabbet_jit.stages import Stage
+from rabbet_jit.stage import Stage
 
 
 class CompiledAhead(Measures, Stage):

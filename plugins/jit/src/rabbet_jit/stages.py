@@ -1,8 +1,8 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
-from dataclasses import dataclass
+from typing import Any
 
-from rabbet import Array, ShapeDtypeStruct, config, local_devices, tree
+from rabbet import Array, config, local_devices, tree
 from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
     as_device,
@@ -12,98 +12,19 @@ from rabbet.extend.backend import (
     lower_program,
     normalize_compiler_options,
 )
-from rabbet.extend.functions import describe_function, folded, to_array
+from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described, to_donate
 from rabbet.extend.transform import is_tracer
 
 from rabbet_jit import explain, layouts, notices
-from rabbet_jit.dispatch import CONVERTED, converting
+from rabbet_jit.assembling import assembler
+from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.measures import Measures
 from rabbet_jit.scalars import with_scalars_written
 from rabbet_jit.spreading import refit, spread_for
-
-# The structure of a function that returns one array.
-LEAF = tree.structure(0)
-
-
-def described(aval):
-    """A type as the ``ShapeDtypeStruct`` that stands for it."""
-    sharding = None if aval.spread is None else aval.sharding
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
-
-
-@dataclass(frozen=True)
-class ArgInfo:
-    """What a program knows of one array among its arguments.
-
-    Example:
-      >>> rb.jit(lambda x: x).lower(rnp.ones(2)).args_info
-      ((ArgInfo(shape=(2,), dtype=dtype('float32'), donated=False),), {})
-    """
-
-    shape: tuple
-    dtype: object
-    donated: bool
-
-
-@folded
-class Stage:
-    """What all stages know: the structure and types of arguments and results."""
-
-    def __init__(self, asked, signature, program, avals, key=None):
-        self.asked, self.signature, self.program, self.avals = asked, signature, program, avals
-        self.key = key
-
-    @property
-    def in_tree(self):
-        """The structure of ``(args, kwargs)`` without the static ones."""
-        return self.signature.treedef
-
-    @property
-    def out_tree(self):
-        """The structure of the result."""
-        return self.program.out_tree
-
-    @property
-    def in_avals(self):
-        """The types of ``(args, kwargs)``, as ``ShapedArray`` in a pytree."""
-        return tree.unflatten(self.in_tree, self.avals)
-
-    @property
-    def donate_argnums(self):
-        """The positions of the argument leaves whose memory the program may take."""
-        if not self.asked.donated:
-            return ()
-        return tuple(self.signature.donated_leaves(self.asked.donated))
-
-    @property
-    def args_info(self):
-        """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
-        given = frozenset(self.donate_argnums)
-        infos = [ArgInfo(a.shape, a.dtype, i in given) for i, a in enumerate(self.avals)]
-        return tree.unflatten(self.in_tree, infos)
-
-    @property
-    def out_info(self):
-        """The shapes and dtypes of the result, and the shardings that types or ``out_shardings`` say."""
-        outs = [described(a) for a in self.program.closed.out_avals[: self.out_tree.num_leaves]]
-        layouts = self.asked.layouts
-        asked = None if layouts is None else layouts.of_results(self.out_tree)
-        if asked is not None:
-            outs = [x if s is None else x.update(sharding=s) for x, s in zip(outs, asked, strict=True)]
-        return tree.unflatten(self.out_tree, outs)
-
-    @property
-    def out_avals(self):
-        """The types of the result, as ``ShapedArray`` in a pytree."""
-        return tree.unflatten(self.out_tree, self.program.closed.out_avals[: self.out_tree.num_leaves])
-
-    @property
-    def fun_name(self):
-        """The function's name."""
-        return self.program.name
+from rabbet_jit.stage import Stage
 
 
 @folded
@@ -335,9 +256,7 @@ class Compiled(Measures, Stage):
     @property
     def output_shardings(self):
         """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
-        return tree.unflatten(
-            self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves])
-        )
+        return tree.unflatten(self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves]))
 
     @property
     def input_formats(self):
@@ -368,8 +287,8 @@ class Compiled(Measures, Stage):
         caller.
         """
         consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
-        out_tree = self.program.out_tree
-        single = out_tree == LEAF
+        assemble = assembler(self.program.out_tree)
+        single = assemble is None
         run = self.executable.runner(committed, single=single)
         if consts:
             inner = run
@@ -378,10 +297,7 @@ class Compiled(Measures, Stage):
                 return inner([*consts, *leaves])
 
         run = self._donating(run, len(consts))
-        if single:
-            return run
-        unflatten = tree.unflatten
-        return lambda leaves: unflatten(out_tree, run(leaves))
+        return run if single else lambda leaves: assemble(run(leaves))
 
     def _donating(self, run, offset):
         donated = [i - offset for i in self.lowered.donated]
@@ -411,22 +327,45 @@ class Compiled(Measures, Stage):
                     f"is passed more than once, as {names}, and is donated; donate a copy"
                 ) from None
 
+    @folds_itself
     def __call__(self, *args, **kwargs):
         try:
-            run = None if kwargs else self.quick.get(tuple([x.spec for x in args]))
-        except AttributeError:  # no array of ours
-            return self._of_trees(args, kwargs)
-        return self._checked(args, kwargs) if run is None else run(args)
+            try:
+                # Written out for two arguments and one: a comprehension costs a twentieth of a call.
+                if kwargs:
+                    run = None
+                elif len(args) == 2:
+                    x, y = args
+                    run = self.quick.get((x.spec, y.spec))
+                elif len(args) == 1:
+                    run = self.quick.get((args[0].spec,))
+                else:
+                    run = self.quick.get(tuple([x.spec for x in args]))
+            except AttributeError:  # no array of ours
+                run = None
+                call = self._of_trees
+            else:
+                call = self._checked
+            return call(args, kwargs) if run is None else run(args)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     def _of_trees(self, args, kwargs):
-        """The result for pytrees of arrays, of Python's numbers and of NumPy's arrays."""
-        run = None
+        """The result for Python's numbers, NumPy's numbers and arrays, and pytrees of them and of arrays."""
+        run, convert = None, self.convert
+        leaves: Any = []
         if not kwargs:
             try:
-                leaves, treedef = tree.flatten(args)
-                convert = self.convert
-                leaves = [x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves]
-                run = self.quick.get((treedef, *[x.spec for x in leaves]))
+                if LEAVES.issuperset(map(type, args)):
+                    leaves = [x if type(x) is Array else convert(x) for x in args]
+                    run = self.quick.get(tuple([x.spec for x in leaves]))
+                else:
+                    leaves, treedef = tree.flatten(args)
+                    leaves = [
+                        x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves
+                    ]
+                    run = self.quick.get((treedef, *[x.spec for x in leaves]))
             except Exception:  # what cannot be an argument, of which `_checked` says so
                 pass
         return self._checked(args, kwargs) if run is None else run(leaves)
@@ -488,10 +427,9 @@ class Compiled(Measures, Stage):
         run = self.runners.get(committed)
         if run is None:
             run = self.runners[committed] = self.runner(committed)
-        if not kwargs and len(args) == len(given) and all(x is y for x, y in zip(args, leaves, strict=True)):
-            self.quick[tuple([x.spec for x in args])] = run
-        elif not kwargs and all(x is y or type(x) in CONVERTED for x, y in zip(given, leaves, strict=True)):
-            self.quick[tree.structure(args), *[x.spec for x in leaves]] = run
+        if not kwargs and all(x is y or type(x) in CONVERTED for x, y in zip(given, leaves, strict=True)):
+            form = () if LEAVES.issuperset(map(type, args)) else (tree.structure(args),)
+            self.quick[*form, *[x.spec for x in leaves]] = run
         return run(leaves)
 
 

@@ -1,0 +1,84 @@
+"""What the stages of a compiled function have in common."""
+
+from dataclasses import dataclass
+
+from rabbet import ShapeDtypeStruct, tree
+from rabbet.extend.functions import folded
+
+
+def described(aval):
+    """A type as the ``ShapeDtypeStruct`` that stands for it."""
+    sharding = None if aval.spread is None else aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a program knows of one array among its arguments.
+
+    Example:
+      >>> rb.jit(lambda x: x).lower(rnp.ones(2)).args_info
+      ((ArgInfo(shape=(2,), dtype=dtype('float32'), donated=False),), {})
+    """
+
+    shape: tuple
+    dtype: object
+    donated: bool
+
+
+@folded
+class Stage:
+    """What all stages know: the structure and types of arguments and results."""
+
+    def __init__(self, asked, signature, program, avals, key=None):
+        self.asked, self.signature, self.program, self.avals = asked, signature, program, avals
+        self.key = key
+
+    @property
+    def in_tree(self):
+        """The structure of ``(args, kwargs)`` without the static ones."""
+        return self.signature.treedef
+
+    @property
+    def out_tree(self):
+        """The structure of the result."""
+        return self.program.out_tree
+
+    @property
+    def in_avals(self):
+        """The types of ``(args, kwargs)``, as ``ShapedArray`` in a pytree."""
+        return tree.unflatten(self.in_tree, self.avals)
+
+    @property
+    def donate_argnums(self):
+        """The positions of the argument leaves whose memory the program may take."""
+        if not self.asked.donated:
+            return ()
+        return tuple(self.signature.donated_leaves(self.asked.donated))
+
+    @property
+    def args_info(self):
+        """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
+        given = frozenset(self.donate_argnums)
+        infos = [ArgInfo(a.shape, a.dtype, i in given) for i, a in enumerate(self.avals)]
+        return tree.unflatten(self.in_tree, infos)
+
+    @property
+    def out_info(self):
+        """The shapes and dtypes of the result, and the shardings that types or ``out_shardings`` say."""
+        outs = [described(a) for a in self.program.closed.out_avals[: self.out_tree.num_leaves]]
+        layouts = self.asked.layouts
+        asked = None if layouts is None else layouts.of_results(self.out_tree)
+        if asked is not None:
+            outs = [x if s is None else x.update(sharding=s) for x, s in zip(outs, asked, strict=True)]
+        return tree.unflatten(self.out_tree, outs)
+
+    @property
+    def out_avals(self):
+        """The types of the result, as ``ShapedArray`` in a pytree."""
+        return tree.unflatten(self.out_tree, self.program.closed.out_avals[: self.out_tree.num_leaves])
+
+    @property
+    def fun_name(self):
+        """The function's name."""
+        return self.program.name
