@@ -15,10 +15,10 @@ from rabbet.extend.backend import (
 from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
-from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described, to_donate
+from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
 
-from rabbet_jit import explain, layouts, notices
+from rabbet_jit import donation, explain, layouts, notices
 from rabbet_jit.assembling import assembler
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.measures import Measures
@@ -296,36 +296,8 @@ class Compiled(Measures, Stage):
             def run(leaves):
                 return inner([*consts, *leaves])
 
-        run = self._donating(run, len(consts))
+        run = donation.giving_up(self, run, consts)
         return run if single else lambda leaves: assemble(run(leaves))
-
-    def _donating(self, run, offset):
-        donated = [i - offset for i in self.lowered.donated]
-        if not donated:
-            return run
-
-        def run_donating(leaves):
-            try:
-                outs = run(to_donate(leaves, donated))
-            except Exception:
-                self.refuse_double_use(leaves, donated)
-                raise
-            for i in donated:
-                leaves[i].delete()
-            return outs
-
-        return run_donating
-
-    def refuse_double_use(self, leaves, donated):
-        """Explain a call that failed because a donated array was passed in two places."""
-        for i in donated:
-            places = [k for k, x in enumerate(leaves) if x.raw is leaves[i].raw]
-            if len(places) > 1:
-                names = " and ".join([self.signature.name_of(k) for k in places])
-                raise ValueError(
-                    f"jit of {describe_function(self.asked.fun)}: the array {leaves[i].aval.str_short()} "
-                    f"is passed more than once, as {names}, and is donated; donate a copy"
-                ) from None
 
     @folds_itself
     def __call__(self, *args, **kwargs):

@@ -1,7 +1,9 @@
 """``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
 
 import functools
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +11,13 @@ import rabbet
 from rabbet import devices as all_devices
 from rabbet import lax, tree
 from rabbet.errors import ShardingError
-from rabbet.extend.functions import array_or_tracer, describe_function, folded, on_clear_caches
+from rabbet.extend.functions import (
+    argument_name,
+    array_or_tracer,
+    describe_function,
+    folded,
+    on_clear_caches,
+)
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
@@ -21,6 +29,8 @@ from rabbet_parallel.nested import NeedsAxis, around, axis_for, example, togethe
 from rabbet_parallel.specs import PartitionSpec
 
 UNNAMED = "_pmap"
+# What the compiled function of a pmap takes, whatever parameters the function of the user's has.
+LEAVES = inspect.Signature([inspect.Parameter("leaves", inspect.Parameter.VAR_POSITIONAL)])
 
 
 class Given(NamedTuple):
@@ -28,6 +38,15 @@ class Given(NamedTuple):
 
     key: tuple
     leaves: list
+
+
+class Made(NamedTuple):
+    """A compiled ``shard_map`` on leaves, what puts leaves where it wants them, and which of them it is
+    given."""
+
+    compiled: Callable
+    placed: Callable
+    donated: list
 
 
 def pmap(
@@ -86,7 +105,7 @@ def pmap(
 
     @folded
     def lower(*args, **kwargs):
-        return mapped.on_devices(args, kwargs, lambda compiled, leaves: compiled.lower(*leaves))
+        return mapped.on_devices(args, kwargs, mapped.lowered)
 
     call.lower = lower
     return call
@@ -123,25 +142,64 @@ class Pmapped:
                 ) from None
             if made is None:
                 made = self.compiled[given.key] = self.compile(given.key, self.inner.get(given.key, ()))
-            compiled, placed = made
             try:
-                leaves = placed(given.leaves)
-                out = use(compiled, leaves)
+                leaves = made.placed(given.leaves)
+                out = use(made, leaves, given.key)
                 if use == self.run and len(args) == len(leaves) and not kwargs and not given.key[-1]:
-                    self.remember(compiled, args, leaves)
+                    self.remember(made, args, leaves, given.key)
                 return out
             except NeedsAxis as needs:  # a pmap within
                 self.inner[given.key] = (*self.inner.get(given.key, ()), needs.axis)
                 del self.compiled[given.key]
 
-    def run(self, compiled, leaves):
+    def run(self, made, leaves, key):
         """The function's results on leaves."""
-        return compiled(*leaves)
+        self.refuse_double_use(key, leaves, made.donated)
+        out = made.compiled(*leaves)
+        for i in made.donated:
+            if not is_tracer(leaves[i]):
+                leaves[i].delete()  # the array on the only device of one is not gone yet
+        return out
 
-    def remember(self, compiled, args, leaves):
+    def lowered(self, made, leaves, key):
+        """What ``jit`` makes of it before it is compiled; it takes what the user's function takes."""
+        structure, _, _, count, static = key
+        fixed = dict(static)
+
+        def whole(*args, **kwargs):
+            moving = tuple([a for n, a in enumerate(args) if n not in fixed])
+            return made.compiled(*tree.leaves((moving, kwargs)))
+
+        moving, kwargs = structure.unflatten(leaves)
+        rest = iter(moving)
+        args = [fixed[n] if n in fixed else next(rest) for n in range(count)]
+        donated = [n for n in self.donated if -count <= n < count]
+        of_trees = rabbet.jit(wraps(self.fun)(whole), static_argnums=tuple(fixed), donate_argnums=donated)
+        return of_trees.lower(*args, **kwargs)
+
+    def remember(self, made, args, leaves, key):
         """That arguments which lie like these need not be looked at the next time."""
-        if all(type(x) is rabbet.Array and x is y for x, y in zip(args, leaves, strict=True)):
-            self.placed[tuple([x.spec for x in args])] = compiled
+        if not all(type(x) is rabbet.Array and x is y for x, y in zip(args, leaves, strict=True)):
+            return
+        run = (lambda *leaves: self.run(made, leaves, key)) if made.donated else made.compiled
+        self.placed[tuple([x.spec for x in args])] = run
+
+    def refuse_double_use(self, key, leaves, donated):
+        """
+        Raises:
+          ValueError: where a donated array stands in another place, too; names both.
+        """
+        for i in donated:
+            places = [k for k, x in enumerate(leaves) if x is leaves[i]]
+            if len(places) > 1 and not is_tracer(leaves[i]):
+                structure, _, _, count, static = key
+                fixed = {n for n, _ in static}
+                positions = [n for n in range(count) if n not in fixed]
+                names = [argument_name(self.fun, tree.leaf_path(structure, k), positions) for k in places]
+                raise ValueError(
+                    f"{self.who}: the array {typeof(leaves[i]).str_short()} is passed more than once, as "
+                    f"{' and '.join(names)}, and is donated; donate a copy"
+                )
 
     def within(self, args, kwargs):
         """The same within the function of another pmap."""
@@ -251,13 +309,13 @@ class Pmapped:
             return PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis)
 
         outs = tree.map(spec, self.out_axes, is_leaf=is_none)
-        mapped = shard_map(wraps(self.fun)(one), mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+        named = wraps(self.fun)(one)
+        named.__signature__ = LEAVES
+        mapped = shard_map(named, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
         donated = self.donated_leaves(structure, count, fixed)
         shardings = tuple([NamedSharding(mesh, s) for s in ins])
         placed = functools.partial(place_leaves, shardings)
-        compiled = rabbet.jit(mapped, donate_argnums=donated or None)
-
-        return compiled, placed
+        return Made(rabbet.jit(mapped, donate_argnums=donated or None), placed, donated)
 
     def donated_leaves(self, structure, count, fixed):
         """The positions of the leaves that may be reused."""
@@ -271,7 +329,18 @@ class Pmapped:
 
 def place_leaves(shardings, leaves):
     """Arguments on the devices; arrays that lie there otherwise are laid anew."""
-    return [x if is_tracer(x) else rabbet.device_put(x, s) for x, s in zip(leaves, shardings, strict=True)]
+    return [
+        x if is_tracer(x) or lies_as(x, s) else rabbet.device_put(x, s)
+        for x, s in zip(leaves, shardings, strict=True)
+    ]
+
+
+def lies_as(x, sharding):
+    """Whether an array has its parts where a sharding over several devices wants them, whichever mesh said
+    so; then it need not be copied, and what is donated is its own memory.
+    """
+    own = x.sharding
+    return typeof(x).spread is None and own.is_equivalent_to(sharding, x.ndim)
 
 
 def is_none(node):

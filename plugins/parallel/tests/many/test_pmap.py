@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ShardingError
+from rabbet.sharding import Mesh, NamedSharding, PartitionSpec
 
 grad = pytest.importorskip("rabbet_autodiff").grad
 vmap = pytest.importorskip("rabbet_vmap").vmap
@@ -75,6 +76,67 @@ def test_static_donated_and_named_arguments():
     close(rb.pmap(lambda x: x, out_axes=None)(np.ones((8, 2), "f4")), np.ones(2))
     close(rb.pmap(lambda: lax.axis_index("i"), axis_name="i", axis_size=8)(), np.arange(8))
     close(rb.pmap(lambda x: x + 1, devices=rb.devices()[4:])(HOST[:4]), HOST[:4] + 1)
+
+
+def test_donated_pytrees():
+    step = rb.pmap(lambda state, x: {k: v + x for k, v in state.items()}, donate_argnums=0)
+    a, b, x = [rb.pmap(lambda x: x + 1)(HOST) for _ in range(3)]
+    close(step({"a": a, "b": b}, x)["b"], 2 * HOST + 2)
+    assert (a.is_deleted(), b.is_deleted(), x.is_deleted()) == (True, True, False)
+
+
+@pytest.mark.parametrize("donated", [0, 1, (0, 1)])
+@pytest.mark.parametrize("new", [lambda: rb.pmap(lambda x: x + 1)(HOST), lambda: in_rows(rb.devices())])
+def test_one_array_given_twice_and_donated(donated, new):
+    """It is an error that names both, whichever mesh the array lies on, and the array stays."""
+    step = rb.pmap(lambda state, x: state["w"] + x, donate_argnums=donated)
+    both = r"pmap of .*more than once, as argument 'state'\['w'\] and argument 'x'"
+    flat = rb.pmap(lambda x, y: (x + y, x - y), donate_argnums=donated)
+    for _ in range(2):
+        x = new()
+        with pytest.raises(ValueError, match=both):
+            step({"w": x}, x)
+        with pytest.raises(ValueError, match="as argument 'x' and argument 'y'"):
+            flat(x, x)
+        parts = x.addressable_shards  # which share its memory
+        with pytest.raises(ValueError, match="as argument 'x' and argument 'y'"):
+            flat(x, x)
+        close(np.concatenate([p.data for p in parts]), x)
+        close(flat(new(), new())[0], 2 * HOST + 2)  # after it, what the arguments are is known
+
+
+def in_rows(devices):
+    """``HOST + 1``, a row on each device, by a mesh that is not the one of pmap."""
+    return rb.device_put(HOST + 1, NamedSharding(Mesh(devices, ("own",)), PartitionSpec("own")))
+
+
+def test_a_donated_array_that_the_program_has_from_outside():
+    x = in_rows(rb.devices())
+    f = rb.jit(lambda y: y + x, donate_argnums=0)
+    with pytest.raises(ValueError, match=r"passed as argument 'y' and donated, and the function uses it"):
+        f(x)
+    close(f(in_rows(rb.devices())), 2 * HOST + 2)
+    close(x, HOST + 1)
+
+
+def test_what_lies_on_the_devices_already_is_not_copied():
+    x, y = in_rows(rb.devices()), in_rows(rb.devices())
+    close(rb.pmap(lambda x, y: x + y, donate_argnums=0)(x, y), 2 * HOST + 2)
+    assert x.is_deleted()
+    assert not y.is_deleted()
+    one, two = [rb.device_put(HOST[:1], rb.devices()[0]) for _ in range(2)]
+    close(rb.pmap(lambda x, y: x + y, donate_argnums=0)(one, two), 2 * HOST[:1])
+    assert one.is_deleted()
+    assert not two.is_deleted()
+    z = in_rows(rb.devices()[::-1])
+    close(rb.pmap(lambda x: x + 1, donate_argnums=0)(z), HOST + 2)
+    assert not z.is_deleted()
+
+
+def test_a_compiled_one_takes_the_same_arguments():
+    f = rb.pmap(lambda n, t, *, y: {"sum": t["a"] * n + t["b"] + y}, static_broadcasted_argnums=0)
+    compiled = f.lower(3, {"a": HOST, "b": HOST}, y=HOST).compile()
+    close(compiled({"a": HOST, "b": HOST}, y=HOST)["sum"], 5 * HOST)
 
 
 def test_derivatives_and_calls():

@@ -1,0 +1,46 @@
+"""Calls that give up donated arguments, and what is said where one array stands in two places."""
+
+from rabbet.extend.functions import describe_function
+from rabbet.extend.sharding import to_donate
+
+
+def giving_up(compiled, run, consts):
+    """``run``, a function of array leaves, followed by the deletion of those that are donated; ``consts`` are
+    the arrays that the program has from outside.
+    """
+    donated = [i - len(consts) for i in compiled.lowered.donated]
+    if not donated:
+        return run
+
+    def run_donating(leaves):
+        given = to_donate(leaves, donated)
+        if given is not leaves:  # copies, which would hide that one array stands in two places
+            refuse_double_use(compiled, leaves, donated, consts)
+        try:
+            outs = run(given)
+        except Exception:
+            refuse_double_use(compiled, leaves, donated, consts)
+            raise
+        for i in donated:
+            leaves[i].delete()
+        return outs
+
+    return run_donating
+
+
+def refuse_double_use(compiled, leaves, donated, consts):
+    """Explain a call that fails because a donated array was passed in two places, or is captured."""
+    for i in donated:
+        who = f"jit of {describe_function(compiled.asked.fun)}: the array {leaves[i].aval.str_short()}"
+        name_of = compiled.signature.name_of
+        places = [k for k, x in enumerate(leaves) if x.raw is leaves[i].raw]
+        if len(places) > 1:
+            names = " and ".join([name_of(k) for k in places])
+            raise ValueError(
+                f"{who} is passed more than once, as {names}, and is donated; donate a copy"
+            ) from None
+        if any(c.raw is leaves[i].raw for c in consts):
+            raise ValueError(
+                f"{who} is passed as {name_of(i)} and donated, and the function uses it from outside, too; "
+                "donate a copy, or make it an argument of its own"
+            ) from None
