@@ -102,12 +102,13 @@ def caller(jitted):
 
     def of_others(args):
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
+        leaves: Any
         try:
             if quick.trees:
                 run, leaves = in_pytrees(quick.trees, args)
             else:
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
-                leaves: Any = [convert(x) if type(x) in CONVERTED else x for x in args]
+                leaves = [convert(x) if type(x) in CONVERTED else x for x in args]
                 run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
         except Exception:  # not known; or what cannot be an argument, of which `slowly` says so
             run = None

@@ -121,8 +121,10 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     # a padding, with what stands beside it, unlike an index of two arrays and a scatter.
     start, step = first[0] * columns + first[1], columns + 1
     stop = start + (count - 1) * step + 1
+    if count == 0:
+        start = stop = 0
     flat = lax.reshape(a, (*batch, rows * columns))
-    return lax.slice_in_dim(flat, *((start, stop) if count else (0, 0)), step, axis=len(batch))
+    return lax.slice_in_dim(flat, start, stop, step, axis=len(batch))
 
 
 @fused(static=("k",))
