@@ -1,6 +1,8 @@
 """What there is once of each kind is kept as long as somebody holds it, and not for ever."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -98,3 +100,36 @@ def test_programs_that_bring_arrays_to_other_layouts_have_a_bound(monkeypatch):
     for size in range(1, 12):
         spreading.relaid(rb.device_put(np.zeros(size, np.float32), layout), layout)
     assert 0 < len(spreading._relayers) <= 4
+
+
+KEYS = """
+class Key:
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return isinstance(other, Key) and self is other
+"""
+AT_EXIT = """
+import sys
+import types
+
+class Thing:
+    pass
+
+sys.modules["holder"] = holder = types.ModuleType("holder")
+import keys
+from rabbet.program.interned import Alive
+
+holder._things, holder.alive = [Thing(), Thing(), Thing()], Alive()  # goes after `keys`, in this order
+for thing in holder._things:
+    holder.alive.only(keys.Key(), thing)
+sys.kept = holder, keys  # a module that nobody has is not taken down: its functions keep their names
+del thing
+"""
+
+
+def test_things_that_die_while_modules_are_taken_down_compare_no_keys(tmp_path):
+    (tmp_path / "keys.py").write_text(KEYS)
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -13,12 +13,13 @@ START = "import numpy as np, rabbet as rb, rabbet.numpy as rnp\nfrom rabbet impo
 @pytest.fixture
 def child(tmp_path):
     """``child(source, **environment)``: what a Python process with the usual imports printed. It
-    must end well; if not, what its threads did is in the message.
+    must end well; if not, what its threads did is in the message. With ``quiet=True`` it must write nothing
+    to stderr.
 
     Each test gives several attempts to one process: to start one takes most of a second.
     """
 
-    def run(source, **environment):
+    def run(source, *, quiet=False, **environment):
         done = subprocess.run(
             [sys.executable, "-c", START + textwrap.dedent(source)],
             cwd=tmp_path,
@@ -30,6 +31,7 @@ def child(tmp_path):
         assert done.returncode == 0, (
             f"exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
+        assert not (quiet and done.stderr), done.stderr[-2000:]
         return done.stdout
 
     return run

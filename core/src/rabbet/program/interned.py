@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,13 +24,20 @@ class Alive:
     """
 
     def __init__(self) -> None:
-        self.objects: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self.objects: MutableMapping[Any, Any] = weakref.WeakValueDictionary()
         self._renew()
+        atexit.register(self._hold)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew)  # another thread of the parent may have held it
 
     def _renew(self) -> None:
         self._lock = threading.RLock()  # a finalizer may run while it is held, and ask again
+
+    def _hold(self) -> None:
+        # An object that dies afterwards would be looked for by its key, and a key may no longer be able to
+        # compare itself with another of its hash: while modules are taken down, its names are None.
+        with self._lock:
+            self.objects = dict(self.objects.items())
 
     def get(self, key: Any) -> Any:
         """The object of a key, or None."""

@@ -176,9 +176,10 @@ class Owner:
     def __init__(self, address, managed):
         self.address, self.deleter = address, managed.deleter
 
-    def __del__(self):
+    # It has the type at hand for the time when modules are taken down.
+    def __del__(self, deleter=DELETER):
         if self.deleter:
-            DELETER(self.deleter)(self.address)
+            deleter(self.deleter)(self.address)
 
 
 def code_of(dtype):

@@ -1,0 +1,51 @@
+"""The end of the interpreter, in a child process: what is held until then goes without a word."""
+
+import pytest
+
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap", "pure_callback", "export", "shard_map")
+
+
+def test_what_goes_after_the_modules_goes_without_a_word(child):
+    """Modules are taken down one after another, and what functions of theirs know by name is None then. What
+    runs that late must do without: finalizers, callbacks of weak references, and comparisons of keys.
+    """
+    assert "done" in child(
+        """
+        import gc, sys, types
+        from rabbet import export, sharding
+        from rabbet.extend.primitive import ShapedArray
+        from rabbet.program import avals
+        from rabbet.runtime import dlpack
+
+        def things():
+            x = rnp.arange(6.0)
+            for _ in range(4):  # equal names, so equal hashes, in scopes of their own
+                yield ShapedArray((*export.symbolic_shape("b"), 3), "float32")
+            (b,) = export.symbolic_shape("b")
+            yield export.export(rb.jit(lambda x: rnp.sin(x).sum(0)))(rb.ShapeDtypeStruct((b, 3), "float32"))
+            yield dlpack.consume(np.arange(3.0).__dlpack__())
+            yield rnp.from_dlpack(x.astype("bfloat16"))
+            yield np.from_dlpack(x)
+            mesh = rb.make_mesh((1,), ("a",))
+            yield rb.device_put(x, sharding.NamedSharding(mesh, sharding.PartitionSpec("a")))
+            yield rb.pure_callback(lambda y: np.sin(y), x, x)
+            for f in (
+                rb.jit(lambda x: rb.pure_callback(lambda y: np.sin(y), x, x)),
+                rb.jit(rb.grad(lambda x: (x**2).sum())),
+                rb.vmap(rb.checkpoint(lambda x: x * 2)),
+                rb.jit(lambda x: lax.scan(lambda c, a: (c + a, a), 0.0, x)),
+            ):
+                yield f, f(x)
+
+        last = sys.modules["last"] = types.ModuleType("last")
+        held = list(things())
+        for name in [name for name in sys.modules if name.startswith("rabbet")]:
+            sys.modules[name] = sys.modules.pop(name)  # modules go from the last to the first
+        sys.held = list(sys.modules.values())  # a module that nobody has is not taken down
+        last._held, last.alive = held, avals._alive
+        del held
+        gc.collect()
+        print("done")
+        """,
+        quiet=True,
+    )
