@@ -133,6 +133,15 @@ def test_a_program_in_which_all_is_read_is_the_same_object():
     assert {"while", "cond"} <= set(names(now)) and now is before
 
 
+def test_a_program_of_operations_alone_is_left_to_dead_code_elimination():
+    def fn(x):
+        lax.sin(x)
+        return [x * 2.0]
+
+    before, now = after(fn, F)
+    assert names(now) == ["sin", "mul"] and now is before
+
+
 def test_the_derivative_of_a_scan_that_saves_more_than_is_read_is_the_same():
     def f(x):
         (a, _), ys = lax.scan(lambda c, _: ((c[0] * lax.sin(c[1]), c[1] + 1.0), c[0]), (x, x), None, length=4)

@@ -20,6 +20,8 @@ from rabbet.extend.primitive import jit as call
 
 def without_unread(jaxpr, context=None):
     """``jaxpr`` without what nobody reads in its calls, branches and loops; itself if there is none."""
+    if not any(eqn.op.primitive in SHRINKS for eqn in jaxpr.equations):
+        return jaxpr
     return reading(jaxpr, range(len(jaxpr.outvars)))[0]
 
 
