@@ -78,7 +78,7 @@ CORE_SETTINGS = (
             doc="Refuse 64-bit integers that do not fit 32 bits; warn of floats that become infinite there."),
     Setting("traceback", "fold", choice("fold", "full", "mark", "cause"), lenient=True,
             doc="What becomes of Rabbet's own frames in tracebacks: fold hides them, full shows them, mark "
-            "tells pytest and IPython to hide them, cause hides them and has the whole as the error's cause."),
+            "tells pytest and IPython to hide them, cause hides them; the error's cause then has them all."),
     Setting("cpu_asynchronous", False, boolean,
             doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
     Setting("numpy_dtype_promotion", "standard", choice("standard", "strict"), traced=True, jax=True,

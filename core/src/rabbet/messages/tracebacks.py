@@ -30,14 +30,13 @@ class WholeTraceback(Exception):
     ``config.traceback`` is "cause".
 
     Example:
-      >>> def half(x):
-      ...     with rb.config.override(traceback="cause"):
-      ...         return lax.sin(x)
+      >>> from rabbet.extend.wrapping import WholeTraceback
       >>> try:
-      ...     half("no number")
+      ...     with rb.config.override(traceback="cause"):
+      ...         lax.sin("no number")
       ... except TypeError as error:
-      ...     print(type(error.__cause__).__name__)
-      WholeTraceback
+      ...     print(type(error.__cause__) is WholeTraceback)
+      True
     """
 
     kept: TracebackType | None = None  # what the other exception was left with
