@@ -8,8 +8,16 @@ import types
 
 import pytest
 from rabbet import lax, tree
+from rabbet.config import config
 from rabbet.messages import source_positions
-from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
+from rabbet.messages.tracebacks import (
+    WholeTraceback,
+    fold_traceback,
+    folded,
+    folds_itself,
+    hide_frames_of,
+    public_module,
+)
 
 HERE = __file__
 
@@ -185,3 +193,67 @@ def test_nodes_are_registered_where_the_user_says_so():
     tree.register_node(Node, lambda node: ((), None), lambda metadata, children: Node())
     with pytest.raises(tree.TreeError, match=r"registered at .*test_folding\.py"):
         tree.register_node(Node, lambda node: ((), None), lambda metadata, children: Node())
+
+
+def nested(internal):
+    """What raises within two doors, of which the inner one is called by a user's function."""
+    inner = internal(
+        "@folded\ndef fail():\n    return helper()\ndef helper():\n    raise ValueError('inside')"
+    )
+    outer = internal("@folded\ndef call(f):\n    return through(f)\ndef through(f):\n    return f()", "outer")
+
+    def mine():
+        return inner.fail()
+
+    return lambda: outer.call(mine)
+
+
+def frames_of(error):
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def functions(error):
+    return [frame.f_code.co_name for frame in frames_of(error)]
+
+
+def test_frames_are_marked_for_tools_that_hide_them(internal):
+    with config.override(traceback="full"), pytest.raises(ValueError) as full:
+        nested(internal)()
+    with config.override(traceback="mark"), pytest.raises(ValueError) as caught:
+        nested(internal)()
+    assert functions(caught.value) == functions(full.value)
+    shown = [f.f_code.co_name for f in frames_of(caught.value) if "__tracebackhide__" not in f.f_locals]
+    assert shown == ["test_frames_are_marked_for_tools_that_hide_them", "<lambda>", "mine"]
+
+
+def test_what_is_hidden_is_the_cause(internal):
+    with config.override(traceback="full"), pytest.raises(ValueError) as full:
+        nested(internal)()
+    with config.override(traceback="cause"), pytest.raises(ValueError) as caught:
+        nested(internal)()
+    assert functions(caught.value) == ["test_what_is_hidden_is_the_cause", "<lambda>", "mine"]
+    whole = caught.value.__cause__
+    assert type(whole) is WholeTraceback
+    assert functions(whole) == functions(full.value)[2:], "all from the outermost door on"
+
+
+def test_the_whole_traceback_stands_before_the_cause_that_there_was(internal):
+    module = internal("@folded\ndef fail():\n    raise ValueError('outer') from KeyError('inner')")
+    with config.override(traceback="cause"), pytest.raises(ValueError) as caught:
+        module.fail()
+    assert type(caught.value.__cause__) is WholeTraceback
+    assert type(caught.value.__cause__.__cause__) is KeyError
+
+
+def test_files_of_others_are_hidden_as_long_as_they_are_listed(internal, tmp_path_factory):
+    module = internal("@folded\ndef call(f):\n    return f()")
+    theirs = types.ModuleType("theirs")
+    path = str(tmp_path_factory.mktemp("theirs") / "layers.py")
+    exec(compile("def layer():\n    raise ValueError('here')", path, "exec"), vars(theirs))
+    listed = []
+    hide_frames_of(listed)
+    assert path in files(lambda: module.call(theirs.layer))
+    listed.append(path)
+    assert path not in files(lambda: module.call(theirs.layer))
+    listed.remove(path)
+    assert path in files(lambda: module.call(theirs.layer))

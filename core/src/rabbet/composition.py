@@ -50,7 +50,7 @@ def compose():
     backends.set_manager(manager, providers)
     config.use_finder(find_settings, settings_not_installed)
     source_positions.find_packages_with(plugin_packages)
-    tracebacks.full_if(lambda: config.traceback == "full")
+    tracebacks.ways_of(lambda: config.traceback)
     hook_calls.set_notifier(notify_hooks, has_hooks)
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.

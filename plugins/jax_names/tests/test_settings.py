@@ -37,7 +37,9 @@ def test_every_spelling_means_the_same_setting(config):
 def test_what_is_called_otherwise_here_translates_both_ways(config):
     for name, value, here, there in (
         ("jax_traceback_filtering", "off", ("traceback", "full"), "off"),
-        ("traceback_filtering", "tracebackhide", ("traceback", "fold"), "auto"),
+        ("traceback_filtering", "tracebackhide", ("traceback", "mark"), "tracebackhide"),
+        ("traceback_filtering", "remove_frames", ("traceback", "cause"), "remove_frames"),
+        ("traceback_filtering", "quiet_remove_frames", ("traceback", "fold"), "auto"),
         ("jax_compilation_cache_max_size", -1, ("cache_max_bytes", NO_LIMIT), -1),
         ("jax_enable_compilation_cache", False, ("cache", False), False),
         ("jax_platform_name", "cpu", ("platforms", ("cpu",)), "cpu"),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from rabbet.extend.passes import all_passes, check
-from rabbet_passes import cse, fold, outline, weight_dots
+from rabbet_passes import cse, fold, outline, unread, weight_dots
 
 from .programs import programs, results
 
 DEAD_CODE = next(p for p in all_passes() if p.name == "dead-code")
-PASSES = [DEAD_CODE, cse.PASS, fold.PASS, weight_dots.PASS, outline.PASS]
+PASSES = [unread.PASS, DEAD_CODE, cse.PASS, fold.PASS, weight_dots.PASS, outline.PASS]
 ARGS = [
     np.float32(-0.0),
     np.float32([[1.5, -0.0, np.inf], [-2.5, 0.0, 3e-3]]),

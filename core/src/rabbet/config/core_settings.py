@@ -76,8 +76,9 @@ CORE_SETTINGS = (
             "when the first array is made."),
     Setting("check_narrowing", True, boolean,
             doc="Refuse 64-bit integers that do not fit 32 bits; warn of floats that become infinite there."),
-    Setting("traceback", "fold", choice("fold", "full"), lenient=True,
-            doc="Whether errors hide Rabbet's own frames: fold or full."),
+    Setting("traceback", "fold", choice("fold", "full", "mark", "cause"), lenient=True,
+            doc="What becomes of Rabbet's own frames in tracebacks: fold hides them, full shows them, mark "
+            "tells pytest and IPython to hide them, cause hides them; the error's cause then has them all."),
     Setting("cpu_asynchronous", False, boolean,
             doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
     Setting("numpy_dtype_promotion", "standard", choice("standard", "strict"), traced=True, jax=True,
@@ -90,6 +91,9 @@ CORE_SETTINGS = (
     Setting("python_int_overflow", "error", choice("error", "wrap"), traced=True,
             doc="What a Python int means beside an array whose dtype cannot hold it: an error, or, where the "
             "default int holds it, its value modulo two to the number of bits."),
+    Setting("keep_bodies", False, boolean,
+            doc="Whether a function of a loop or branch outside of other transformations is traced once for "
+            "each types, as JAX does; otherwise at each call, so that what it reads counts as it is then."),
     Setting("check_tracer_leaks", False, boolean, traced=True, jax=True, context=True,
             doc="Raise an error where a tracer outlives the transformation that made it (slow)."),
     Setting("no_tracing", False, boolean, jax=True, context=True,

@@ -15,9 +15,12 @@ from rabbet.messages.source_positions import (
     under_name,
     wraps,
 )
+from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
 
 __all__ = [
+    "WholeTraceback",
     "enter_scope",
+    "hide_frames_of",
     "is_internal",
     "leave_scope",
     "name_of",

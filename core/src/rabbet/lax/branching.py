@@ -10,7 +10,8 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.lax.array_types import ArrayLike
-from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
+from rabbet.lax.kept_bodies import body_of
+from rabbet.lax.staged import convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.passes.dead_code import eliminate_dead_code
@@ -103,7 +104,7 @@ def branch(
     functions, operands = _closed_over_cells(functions, operands)
     leaves, in_tree = flat_operands(operands)
     avals = [typeof(x) for x in leaves]
-    made = [Body(f, in_tree, avals, takes_cells=True) for f in functions]
+    made = [body_of(f, in_tree, avals, True) for f in functions]
     if len({b.out_tree for b in made}) == 1:
         _joined_weak_types(made)
     in_order = made[::-1] if last_first else made
@@ -117,15 +118,20 @@ def branch(
         out, contents = branch(what, index, threaded, (threading.enter(), *operands), last_first)
         threading.leave(contents)
         return out
-    programs = _branches.share_consts([b.program for b in made], [len(b.consts) for b in made])
+    held, own = made[0].held, [b.program for b in made]
+    programs = held(tuple(own), lambda: _branches.share_consts(own, [len(b.consts) for b in made]))
     values = [*[c for b in made for c in b.consts], *leaves]
     if typeof(index).spread is not None:
         programs, values = decided_apart(typeof(index).spread, programs, values)
     passed = _passed_through(programs, values)
     if passed:
-        programs = [_without_outputs(p, passed) for p in programs]
+        programs = [
+            p.once(("without", tuple(passed)), lambda p=p: _without_outputs(p, passed)) for p in programs
+        ]
     needed = not passed or programs[0].outvars or any(p.effects for p in programs)
-    rest = iter(_branches.cond(index, *values, branches=tuple(programs)) if needed else ())
+    chosen = tuple(programs)
+    op = held(("cond", *chosen), lambda: _branches.cond.op(branches=chosen))
+    rest = iter(op(index, *values) if needed else ())
     count = len(made[0].out_avals)
     return tree.unflatten(made[0].out_tree, [passed[i] if i in passed else next(rest) for i in range(count)])
 

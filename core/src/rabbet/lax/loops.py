@@ -13,6 +13,7 @@ from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike
+from rabbet.lax.kept_bodies import body_of, stands_for
 from rabbet.lax.promotion import opened
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
@@ -41,7 +42,7 @@ def stage_loop_body(
     """
     leaves = list(init)
     while True:
-        body = Body(fun, in_tree, [*[typeof(x) for x in leaves], *extra], takes_cells)
+        body = body_of(fun, in_tree, [*[typeof(x) for x in leaves], *extra], takes_cells)
         changed = False
         for i, (x, out) in enumerate(zip(leaves, body.out_avals[: len(leaves)], strict=False)):
             aval = typeof(x)
@@ -143,7 +144,7 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
     convert_weak_outputs(body, leaves, len(leaves))
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
-    test = Body(cond_fun, in_tree, avals, takes_cells=True)
+    test = body_of(cond_fun, in_tree, avals, True)
     if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
         shown = ", ".join(a.str_short() for a in test.out_avals)
         raise TypeError(
@@ -161,11 +162,12 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
         )
         threading.leave(contents)
         return val
-    outs = loops.while_(
-        *test.consts, *body.consts, *leaves, cond_jaxpr=test.program, body_jaxpr=body.program,
-        cond_consts=len(test.consts), body_consts=len(body.consts),
+    make = lambda: loops.while_.op(
+        cond_jaxpr=test.program, body_jaxpr=body.program, cond_consts=len(test.consts),
+        body_consts=len(body.consts),
     )  # fmt: skip
-    return tree.unflatten(treedef, outs)
+    op = body.held((test.program, body.program), make)
+    return tree.unflatten(treedef, op(*test.consts, *body.consts, *leaves))
 
 
 def scan(
@@ -234,10 +236,9 @@ def named_scan(
         (contents, last), ys = named_scan(what, named_like(threaded, f), start, xs, n, reverse, unroll)
         threading.leave(contents)
         return last, ys
-    outs = loops.scan(
-        *body.consts, *leaves, *x_leaves, jaxpr=body.program, length=n, reverse=bool(reverse),
-        consts=len(body.consts), carry=len(leaves), unroll=n if unroll is True else max(int(unroll), 1),
-    )  # fmt: skip
+    how = {"length": n, "reverse": bool(reverse), "unroll": n if unroll is True else max(int(unroll), 1)}
+    make = lambda: loops.scan.op(jaxpr=body.program, consts=len(body.consts), carry=len(leaves), **how)
+    outs = body.held((body.program, *how.values()), make)(*body.consts, *leaves, *x_leaves)
     return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
 
 
@@ -277,28 +278,28 @@ def number_of_steps(
       >>> number_of_steps(lambda row: row, leaves, treedef, None)
       3
     """
-    who = f"{what} of {describe_function(f)}"
-    sizes = {}
+    who = lambda: f"{what} of {describe_function(f)}"
+    named = lambda i: f"xs{keystr(tree.leaf_path(treedef, i))}"
+    sizes: dict = {}
     for i, x in enumerate(leaves):
         aval = typeof(x)
         if not aval.shape:
-            raise ValueError(f"{who}: xs{keystr(tree.leaf_path(treedef, i))} is a scalar and has no slices")
-        if aval.shape[0] not in sizes:
-            path = tree.leaf_path(treedef, i)
-            sizes[aval.shape[0]] = f"xs{keystr(path)} ({aval.str_short()})"
+            raise ValueError(f"{who()}: {named(i)} is a scalar and has no slices")
+        sizes.setdefault(aval.shape[0], i)
     if length is not None:
         try:
             length = operator.index(length)
         except TypeError:
-            raise TypeError(f"{who}: length must be an int, got {length!r:.60}") from None
+            raise TypeError(f"{who()}: length must be an int, got {length!r:.60}") from None
         if length < 0:
-            raise ValueError(f"{who}: length must not be negative, got {length}")
-        sizes.setdefault(length, "length")
+            raise ValueError(f"{who()}: length must not be negative, got {length}")
+        sizes.setdefault(length, None)
     if not sizes:
-        raise ValueError(f"{who}: xs holds no arrays{advice}")
+        raise ValueError(f"{who()}: xs holds no arrays{advice}")
     if len(sizes) > 1:
-        shown = "; ".join(f"{size} by {name}" for size, name in sizes.items())
-        raise ValueError(f"{who}: the number of steps is not clear: {shown}")
+        by = lambda i: "length" if i is None else f"{named(i)} ({typeof(leaves[i]).str_short()})"
+        shown = "; ".join(f"{size} by {by(i)}" for size, i in sizes.items())
+        raise ValueError(f"{who()}: the number of steps is not clear: {shown}")
     return next(iter(sizes))
 
 
@@ -346,14 +347,19 @@ def fori_loop(
         first = int(lower)  # as weak as Python's numbers: `val + i` has the type of `val`
         if typeof(first).dtype != dtype:
             first = convert_element_type(first, dtype)
-        step = named_like(step, body_fun)
+        step = stands_for(step, "fori_loop", body_fun)
         (_, val), _ = named_scan("fori_loop", step, (first, init_val), None, steps, unroll=unroll or 1)
         return val
     start, stop = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
     if typeof(lower).weak_type and typeof(lower).dtype == dtype:
         start = lower
-    step = named_like(lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])), body_fun)
-    return repeat("fori_loop", lambda state: logic.lt(*state[:2]), step, (start, stop, init_val))[2]
+    counting = lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2]))
+    counting = stands_for(counting, "fori_loop between arrays", body_fun)
+    return repeat("fori_loop", _is_below, counting, (start, stop, init_val))[2]
+
+
+def _is_below(state: tuple) -> Any:
+    return logic.lt(*state[:2])
 
 
 __all__ = ["fori_loop", "scan", "while_loop"]

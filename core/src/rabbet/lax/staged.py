@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class Body:
         self.out_tree: Any = None
         # The cells from outside that it uses (see ``rabbet.trace.cells``).
         self.touched: list = []
+        self._held: dict = {}
 
         def flat(*leaves: Any) -> list:
             result = fun(*tree.unflatten(in_tree, list(leaves)))
@@ -48,6 +50,18 @@ class Body:
         self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
         out_tree: Any = self.out_tree
         self.out_avals = self.program.out_avals[: out_tree.num_leaves]
+
+    def held(self, key: Any, make: Callable) -> Any:
+        """``make()``, made once for this body and ``key``: its operator, on which what was compiled lives."""
+        if key not in self._held:
+            self._held[key] = make()
+        return self._held[key]
+
+    def again(self, fun: Any) -> Body:
+        """This body as that of ``fun``, to which it is the same."""
+        other = copy.copy(self)
+        other.fun = fun
+        return other
 
     def named_out(self, i: int) -> str:
         """How output leaf number ``i`` is called in a message."""
@@ -79,7 +93,8 @@ def convert_output(body: Body, i: int, dtype: DTypeLike) -> None:
         outs[i] = convert_element_type(outs[i], dtype)
         return outs
 
-    body.program = stage(converted, program.in_avals, program.name).jaxpr
+    make = lambda: stage(converted, program.in_avals, program.name).jaxpr
+    body.program = program.once(("output converted", i, dtype), make)
     body.out_avals = body.program.out_avals
 
 

@@ -16,31 +16,74 @@ from types import FunctionType, ModuleType, TracebackType
 from rabbet.errors import ConfigError
 from rabbet.messages.source_positions import is_internal, under_name
 
-__all__ = ["fold_traceback", "folded", "folds_itself", "full_if", "public_module"]
+__all__ = [
+    "WholeTraceback", "fold_traceback", "folded", "folds_itself", "hide_frames_of", "public_module",
+    "ways_of",
+]  # fmt: skip
 
 _NOTE = "(frames inside Rabbet are hidden; RABBET_TRACEBACK=full shows them)"
+MARK = "__tracebackhide__"  # the local variable by which pytest and IPython know frames that they hide
 
 
-def never():
-    """The default of ``full_if``: tracebacks are folded."""
-    return False
+class WholeTraceback(Exception):
+    """Has the traceback of another exception with the frames that were hidden there: its cause, where
+    ``config.traceback`` is "cause".
+
+    Example:
+      >>> from rabbet.extend.wrapping import WholeTraceback
+      >>> try:
+      ...     with rb.config.override(traceback="cause"):
+      ...         lax.sin("no number")
+      ... except TypeError as error:
+      ...     print(type(error.__cause__) is WholeTraceback)
+      True
+    """
+
+    kept: TracebackType | None = None  # what the other exception was left with
 
 
-_is_full = never
+def fold():
+    """The default of ``ways_of``: tracebacks are folded."""
+    return "fold"
 
 
-def full_if(function):
-    """Name the function that says whether tracebacks are left as they are. Called once, by composition."""
-    global _is_full
-    _is_full = function
+_way = fold
+
+
+def ways_of(function):
+    """Name the function that says what is done with tracebacks: "fold", "full", "mark" or "cause". Called
+    once, by composition.
+    """
+    global _way
+    _way = function
+
+
+_hidden_too: list = []
+
+
+def hide_frames_of(paths):
+    """Take frames of these files out of tracebacks, too, besides Rabbet's.
+
+    Args:
+      paths: a list of beginnings of file names. It is looked at whenever something is raised, so what is
+        added to it later, or taken away, counts.
+
+    Example:
+      >>> from rabbet.extend.wrapping import hide_frames_of
+      >>> mine = ["/somewhere/my_library/internals.py"]
+      >>> hide_frames_of(mine)
+      >>> mine.clear()
+    """
+    _hidden_too.append(paths)
 
 
 def fold_traceback(exception):
     """Take the internal frames out of ``exception``'s traceback, and of its causes'. Returns the exception.
 
     Call it in an ``except`` clause and follow it with a bare ``raise``, which adds no frame of its own. A
-    note on the exception says that frames are hidden. With ``config.traceback`` at "full" this does
-    nothing.
+    note on the exception says that frames are hidden. ``config.traceback`` says what is done instead:
+    nothing ("full"), the frames stay and are marked for pytest and IPython ("mark"), or they go and the whole
+    traceback is that of the exception's cause ("cause").
 
     Example:
       >>> from rabbet.extend.functions import fold_traceback
@@ -53,15 +96,20 @@ def fold_traceback(exception):
       >>> root(4)
       2.0
     """
-    if _shows_all(exception):
+    way = _way_now(exception)
+    if way == "full":
         return exception
+    if way == "mark":
+        mark(exception.__traceback__)
+        return exception
+    whole = whole_traceback(exception) if way == "cause" else None
     seen, pending, hidden = set(), [exception], 0
     while pending:
         error = pending.pop()
         if error is None or id(error) in seen:
             continue
         seen.add(id(error))
-        pending += [error.__cause__, error.__context__]
+        pending += [e for e in (error.__cause__, error.__context__) if type(e) is not WholeTraceback]
         kept, dropped = _user_frames(error.__traceback__)
         if dropped:
             error.__traceback__ = kept
@@ -71,21 +119,48 @@ def fold_traceback(exception):
             hidden += 1
     if hidden and _NOTE not in getattr(exception, "__notes__", ()):
         exception.add_note(_NOTE)
+    if whole is not None and hidden:
+        whole.kept, exception.__cause__ = exception.__traceback__, whole
     return exception
 
 
-def _shows_all(exception):
-    """Whether the setting says so; if it cannot be read, which is no reason to lose what went wrong, a note
-    says that.
+def mark(traceback):
+    """Give the internal frames of a traceback the variable by which others know what to hide."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_locals is not frame.f_globals and _is_internal(frame):
+            frame.f_locals[MARK] = True
+        traceback = traceback.tb_next
+
+
+def whole_traceback(exception):
+    """A ``WholeTraceback`` with all frames of an exception: those that are there, and behind them those that
+    an earlier door has taken out.
+    """
+    earlier = exception.__cause__
+    if type(earlier) is not WholeTraceback:
+        made = WholeTraceback("the traceback with the frames that are hidden below")
+        made.__cause__ = earlier
+        return made.with_traceback(exception.__traceback__)
+    outer, traceback = [], exception.__traceback__
+    while traceback is not None and traceback is not earlier.kept:
+        outer.append(traceback)
+        traceback = traceback.tb_next
+    return earlier.with_traceback(_chained(outer, earlier.__traceback__))
+
+
+def _way_now(exception):
+    """What the setting says; if it cannot be read, which is no reason to lose what went wrong, a note says
+    that, and all is shown.
     """
     if getattr(_asking, "now", False):  # the setting's own error comes by here too
-        return True
+        return "full"
     _asking.now = True
     try:
-        return _is_full()
+        return _way()
     except ConfigError as error:
         exception.add_note(str(error))
-        return True
+        return "full"
     finally:
         _asking.now = False
 
@@ -202,7 +277,10 @@ def _fold_member(cls, name, value):
 
 
 def _is_internal(frame):
-    return is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__"))
+    file = frame.f_code.co_filename
+    return is_internal(file, frame.f_globals.get("__name__")) or any(
+        file.startswith(path) for paths in _hidden_too for path in paths
+    )
 
 
 def _user_frames(traceback):
@@ -214,7 +292,11 @@ def _user_frames(traceback):
         frames.append(traceback)
         traceback = traceback.tb_next
     users = [t for t in frames if not _is_internal(t.tb_frame)]
-    kept = None
-    for t in reversed(users):
-        kept = TracebackType(kept, t.tb_frame, t.tb_lasti, t.tb_lineno)
-    return kept, len(frames) - len(users)
+    return _chained(users), len(frames) - len(users)
+
+
+def _chained(frames, last=None):
+    """A traceback of copies of these, before another one."""
+    for t in reversed(frames):
+        last = TracebackType(last, t.tb_frame, t.tb_lasti, t.tb_lineno)
+    return last

@@ -13,12 +13,26 @@ from rabbet.extend.wrapping import stacklevel
 NO_LIMIT = 2**62
 
 
+# What Rabbet calls JAX's ways to hide frames. ``auto`` is shown where frames are folded.
+TRACEBACKS = {
+    "off": "full",
+    "tracebackhide": "mark",
+    "remove_frames": "cause",
+    "quiet_remove_frames": "fold",
+    "auto": "fold",
+}
+
+
 def traceback(value):
-    """``off`` shows all frames, every other way of JAX to hide them hides them here."""
-    ways = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
-    if value not in ways:
-        raise ValueError(f"it is one of {', '.join(ways)}")
-    return "full" if value == "off" else "fold"
+    """Rabbet's word for one of JAX's ways to hide frames."""
+    if value not in TRACEBACKS:
+        raise ValueError(f"it is one of {', '.join(TRACEBACKS)}")
+    return TRACEBACKS[value]
+
+
+def filtering(value):
+    """JAX's word for one of Rabbet's."""
+    return {here: there for there, here in TRACEBACKS.items()}[value]
 
 
 def limit(value):
@@ -27,7 +41,7 @@ def limit(value):
 
 
 ALIASES = (
-    Alias("traceback_filtering", "traceback", traceback, lambda v: "off" if v == "full" else "auto"),
+    Alias("traceback_filtering", "traceback", traceback, filtering),
     Alias("compilation_cache_dir", "cache_dir"),
     Alias("enable_compilation_cache", "cache"),
     Alias("compilation_cache_max_size", "cache_max_bytes", limit, lambda v: -1 if v == NO_LIMIT else v),

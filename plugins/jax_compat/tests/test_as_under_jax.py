@@ -1,0 +1,96 @@
+"""What libraries count on beside names: how often functions are traced, which frames users see."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.fixture
+def child(tmp_path):
+    """Run a program in a new process that serves ``jax``."""
+
+    def run(program):
+        file = tmp_path / "program.py"
+        file.write_text(textwrap.dedent(program))
+        ran = subprocess.run(
+            [sys.executable, "-m", "rabbet_jax", file],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+
+    return run
+
+
+def test_loops_outside_of_jit_trace_their_functions_once(child):
+    child(
+        """
+        import jax, jax.numpy as jnp
+        traced = []
+
+        def step(carry, x):
+            traced.append(1)
+            return carry + 1, x**2
+
+        def branch(x):
+            traced.append(1)
+            return -x
+
+        x = jnp.arange(5.0)
+        for _ in range(2):
+            count, squares = jax.lax.scan(step, 0, x)
+            assert (count, squares[3]) == (5, 9) and len(traced) == 1
+        for _ in range(2):
+            assert jax.lax.cond(True, branch, branch, x)[1] == -1 and len(traced) == 2
+        """
+    )
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("way", ["auto", "tracebackhide", "remove_frames"])
+def test_frames_of_libraries_that_ask_for_it_are_hidden(child, tmp_path, way, hidden):
+    library = tmp_path / "library.py"
+    library.write_text(
+        textwrap.dedent(
+            """
+            from jax._src import traceback_util
+
+            traceback_util.register_exclusion(__file__)
+
+            @traceback_util.api_boundary
+            def call(f):
+                return f()
+            """
+        )
+    )
+    child(
+        f"""
+        import traceback
+        import jax, library
+        from jax._src import traceback_util
+
+        if not {hidden}:
+            traceback_util._exclude_paths.remove(library.__file__)
+        jax.config.update("jax_traceback_filtering", {way!r})
+
+        def mine():
+            raise ValueError("here")
+
+        try:
+            library.call(mine)
+        except ValueError as error:
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            whole = error.__cause__
+        if {way == "tracebackhide"}:
+            frames = [frame for frame in frames if "__tracebackhide__" not in frame.f_locals]
+        else:
+            assert (type(whole) is traceback_util.UnfilteredStackTrace) == {way == "remove_frames"}
+        files = [frame.f_code.co_filename for frame in frames]
+        assert (library.__file__ in files) != {hidden}, files
+        assert len(files) == (2 if {hidden} else 3), files
+        """
+    )
