@@ -11,10 +11,11 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.primitive import ShapedArray, reduce_sum
+from rabbet.messages import source_positions
 from rabbet.program import avals
 from rabbet.program.interned import Alive, interned
+from rabbet.runtime import device_groups, sharding, spreading
 from rabbet.runtime import placement as placements
-from rabbet.runtime import sharding, spreading
 
 
 class Thing:
@@ -79,7 +80,10 @@ def test_an_array_finds_its_program_after_many_places():
     assert len(neg.programs) == programs
 
 
-@pytest.mark.parametrize("cached", [placements.placement, placements.spread_placement, sharding.raw_sharding])
+@pytest.mark.parametrize(
+    "cached",
+    [placements.placement, placements.spread_placement, sharding.raw_sharding, device_groups.device_group],
+)
 def test_what_is_known_of_places_has_a_bound(cached):
     assert cached.cache_info().maxsize <= 4096
 
@@ -100,6 +104,14 @@ def test_programs_that_bring_arrays_to_other_layouts_have_a_bound(monkeypatch):
     for size in range(1, 12):
         spreading.relaid(rb.device_put(np.zeros(size, np.float32), layout), layout)
     assert 0 < len(spreading._relayers) <= 4
+
+
+def test_files_of_frames_have_a_bound(monkeypatch):
+    monkeypatch.setattr(source_positions, "MOST_VERDICTS", 10)
+    for cell in range(100):
+        assert not source_positions.is_internal(f"/notebook/cell-{cell}")
+    assert 0 < len(source_positions._verdicts) <= 10
+    assert source_positions.is_internal(rb.__file__)
 
 
 KEYS = """

@@ -68,3 +68,32 @@ def test_what_is_precompiled_is_remembered_by_the_function():
     rb.precompile([f.lower(rnp.ones(3))])
     with rb.no_tracing():
         assert f(rnp.ones(3)).tolist() == [7.0, 7.0, 7.0]
+
+
+@pytest.mark.needs("cpu")
+def test_programs_are_forgotten_at_a_bound_in_bytes_and_those_in_use_stay(child):
+    assert "done" in child(
+        """
+        import logging
+        from rabbet.runtime.shared_programs import kept_programs
+        said, compiled = [], []
+        logging.getLogger("rabbet").addFilter(lambda record: said.append(record.getMessage()))
+        logging.getLogger("rabbet").setLevel("INFO")
+        x = rnp.ones(3)
+        hot = rb.jit(lambda x: x * 0.25)
+        functions = [rb.jit(lambda x, n=n: x * (n + 0.5)) for n in range(120)]
+        for n, f in enumerate(functions):
+            assert f(x).tolist() == [n + 0.5] * 3
+            assert hot(x).tolist() == [0.25] * 3
+            assert kept_programs.nbytes() < 12_000_000
+        forgotten = [each for each in said if "were forgotten" in each]
+        assert 2 <= len(forgotten) <= 10, said
+        said.clear()
+        rb.config.update("log_compiles", True)
+        hot(x), functions[-1](x), functions[0](x)
+        assert len([each for each in said if each.startswith(("compiled", "loaded"))]) == 1, said
+        print("done")
+        """,
+        RABBET_COMPILED_MAX_BYTES="10M",
+        RABBET_CACHE="0",
+    )

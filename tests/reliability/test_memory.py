@@ -123,3 +123,36 @@ def test_what_was_deleted_goes_back_to_the_system(child):
         """
     )
     assert "given back" in out
+
+
+STEPS = 200
+
+
+def scanned(step, **how):
+    return lambda w, h: lax.scan(lambda h, _: (step(w, h), None), h, None, length=STEPS, **how)[0].sum()
+
+
+def scan_step(w, h):
+    return rnp.tanh(h @ w) * rnp.sin(h)
+
+
+@pytest.mark.needs("cpu", "jit", "grad")
+@pytest.mark.parametrize(
+    ("states", "function"),
+    [
+        (5, scanned(scan_step)),
+        (5, scanned(scan_step, reverse=True)),
+        (5, lambda w, h: lax.fori_loop(0, STEPS, lambda _, h: scan_step(w, h), h).sum()),
+        (5, rb.checkpoint(scanned(scan_step))),
+        (5, scanned(scan_step, unroll=4)),
+        (1, scanned(rb.checkpoint(scan_step))),
+        (1, scanned(rb.checkpoint(scan_step, policy=rb.checkpoint_policies.nothing_saveable))),
+        (2, scanned(rb.checkpoint(scan_step, policy=rb.checkpoint_policies.dots_saveable))),
+    ],
+    ids=["plain", "reverse", "fori_loop", "checkpointed scan", "unrolled", "checkpoint", "nothing", "dots"],
+)
+def test_gradients_of_long_scans_keep_so_many_states_of_each_step(states, function):
+    w, h = np.ones((64, 64), "f4"), np.ones((64, 64), "f4")
+    compiled = rb.jit(rb.grad(function)).lower(w, h).compile()
+    of_each = compiled.memory_analysis().temp_size_in_bytes / h.nbytes / STEPS
+    assert of_each < states + 0.1, f"{of_each:.2f} states of each step"

@@ -16,7 +16,7 @@ from rabbet.lowering.host_callbacks import HostCallback
 from rabbet.messages import source_positions
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
-from rabbet.runtime import compile_failure, hook_calls, program, refused_rules
+from rabbet.runtime import compile_failure, hook_calls, program, refused_rules, shared_programs
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.shared_programs import Shared
 from rabbet.trace.staging import stage
@@ -37,7 +37,7 @@ def told(monkeypatch):
     """What the hooks are told, in order."""
     events = []
     monkeypatch.setattr(hook_calls, "notify", lambda hook, **facts: events.append((hook, facts)))
-    program.shared.clear()
+    shared_programs.shared.clear()
     return events
 
 
@@ -83,9 +83,9 @@ def test_what_nobody_uses_is_forgotten(told):
     device = default_device()
     program.compile(lowering(), device)
     gc.collect()
-    assert len(program.shared._values) == 0
+    assert len(shared_programs.shared._values) == 0
     kept = program.compile(lowering(), device)
-    program.shared.clear()
+    shared_programs.shared.clear()
     assert program.compile(lowering(), device).exe is not kept.exe
 
 

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import rabbet as rb
+import rabbet_jit.explain
 from rabbet import lax
 from rabbet.runtime import hook_calls
 
@@ -177,6 +178,7 @@ def explained(script, **environment):
 def test_another_device():
     script = """
 import rabbet as rb
+import rabbet_jit.explain
 f = rb.jit(lambda x: rb.lax.sin(x))
 for device in rb.devices():
     f(rb.device_put(0.0, device))
@@ -247,3 +249,13 @@ def test_captured_arrays_are_no_part_of_an_equal_program(told):
     np.testing.assert_array_equal(first(X), 2 * X)
     np.testing.assert_array_equal(second(X), 11 * X)
     assert compiles(told) <= 1
+
+
+def test_definitions_of_ever_new_files_are_not_all_remembered(lines, monkeypatch):
+    monkeypatch.setattr("rabbet_jit.explain.MOST_SITES", 4)
+    for cell in range(20):
+        made = {"lax": lax}
+        exec(compile("def f(x): return lax.neg(x)", f"cell {cell}", "exec"), made)
+        rb.jit(made["f"])(X)
+        assert reason(lines) == "first call"
+    assert 0 < len(rabbet_jit.explain._seen) <= 4

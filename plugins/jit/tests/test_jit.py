@@ -396,3 +396,11 @@ def test_shardings_name_the_device():
         rb.jit(lax.neg, out_shardings="everywhere")
     with pytest.raises(NotImplementedError, match="ShapeDtypeStruct: is_ref is not supported"):
         rb.ShapeDtypeStruct((), "float32", is_ref=True)
+
+
+def test_programs_of_ever_new_types_are_not_all_kept(monkeypatch):
+    monkeypatch.setattr("rabbet_jit.api.MOST_TRACED", 4)
+    f = rb.jit(lax.neg)
+    for size in range(20):
+        assert rb.eval_shape(f, rb.ShapeDtypeStruct((size,), "float32")).shape == (size,)
+    assert 0 < len(f.jitted.programs) <= 4

@@ -71,6 +71,9 @@ CORE_SETTINGS = (
             doc="Folder for compiled programs; None: 'rabbet' in the user's cache folder (XDG_CACHE_HOME)."),
     Setting("cache_max_bytes", 4 * 2**30, size,
             doc="Size limit of the folder of compiled programs; the least recently used go first."),
+    Setting("compiled_max_bytes", 2 * 2**30, size,
+            doc="How much memory compiled programs may take in a process, by estimate; those not used lately "
+            "go first. What users hold themselves, as by compile(), is not forgotten; 0: no limit."),
     Setting("cache_read_ahead", True, boolean,
             doc="Load the compiled programs that a script used last while it starts, in a thread; read "
             "when the first array is made."),

@@ -92,6 +92,7 @@ _roots = [
     for path in (os.path.dirname(os.path.dirname(__file__)), contextlib.__file__, functools.__file__)
     for form in _forms(path)
 ]
+MOST_VERDICTS = 8192  # each cell of a notebook is a file of its own
 _verdicts = {}
 DOORS = "rabbet.messages.tracebacks"  # a function is called by its door
 
@@ -119,6 +120,8 @@ def is_internal(file, module=None):
         verdict = file.startswith((*_roots, "<frozen importlib"))
         if not verdict and module:
             verdict = module.partition(".")[0] in _packages()
+        if len(_verdicts) >= MOST_VERDICTS:
+            _verdicts.clear()
         _verdicts[file] = verdict
     return verdict
 

@@ -1,12 +1,11 @@
 """So many compiled programs that the process would die of them.
 
 Each program that is loaded takes memory mappings (3 for one sum, 6 to 25 as a rule, 1,900 for one of 900
-operations; Linux, jaxlib 0.10 and 0.12), and 10 to 110 kB for each of them, of which Python knows nothing: no
-executable tells its size on a CPU, so the number of mappings stands for bytes, too. Linux gives a process
+operations; Linux, jaxlib 0.10 and 0.12), of which Python knows nothing. Linux gives a process
 65,530 mappings by default, and at their end the compiler ends the process, without an exception. So now and
 then Python is asked to look for programs that nobody can reach, which it would do too late by itself; and at
 half of the mappings everything kept is forgotten, as by ``clear_caches``: what is still used is compiled
-again, or loaded from disk.
+again, or loaded from disk. What bounds programs by bytes is in ``shared_programs``.
 """
 
 import gc

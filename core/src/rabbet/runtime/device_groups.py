@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from rabbet.program.made_once import made_once
+from rabbet.program.interned import interned
 from rabbet.runtime import adapter
+
+MOST_GROUPS = 256
 
 
 class DeviceGroup:
@@ -66,7 +68,7 @@ class DeviceGroup:
         return device_group, (self.devices,)
 
 
-@made_once
+@interned(MOST_GROUPS)
 def device_group(devices):
     """The ``DeviceGroup`` of a tuple of devices.
 

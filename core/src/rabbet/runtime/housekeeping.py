@@ -9,7 +9,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import adapter, crowding, program, spreading, transfer_guards, values
+from rabbet.runtime import adapter, crowding, shared_programs, spreading, transfer_guards, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import device_group
 from rabbet.runtime.devices import default_clients, forget_when_forked
@@ -116,9 +116,15 @@ def clear_caches():
             forget(owner)
 
 
-_forgetters = [values._scalars.clear, program.shared.clear, spreading.forget_relayers]
+_forgetters = [
+    values._scalars.clear,
+    shared_programs.shared.clear,
+    shared_programs.kept_programs.release,
+    spreading.forget_relayers,
+]
 forget_when_forked.append(clear_caches)
 crowding.of_process.relieve.append(clear_caches)
+shared_programs.kept_programs.relieve.append(clear_caches)
 
 
 _owners: dict[int, tuple] = {}  # by the identity of a weak reference: it, and what to call with its object

@@ -40,14 +40,11 @@ from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.placement import placement, spread_placement
 from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding
-from rabbet.runtime.shared_programs import Loaded, Shared
+from rabbet.runtime.shared_programs import Loaded, estimate, kept_programs, shared
 from rabbet.runtime.spreads import Spread
 
 LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
-
-# What was compiled, by device and by all that its code depends on.
-shared = Shared()
 
 
 class Lowering(NamedTuple):
@@ -350,20 +347,29 @@ def _load(client, lowering, device, build, key):
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
     hook_calls.tell_hooks("compile_started", name=name, platform=lowering.platform, module_size=len(text))
-    exe = None
+    exe, size = None, 0
     cached = False
+
+    def serialized():
+        nonlocal size
+        blob = adapter.serialize(exe)
+        size = len(blob)
+        return blob
+
     try:
         devices = device.device_list
         calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
-        kept = not lowering.module.partitioners  # the text does not tell what these make of the program
-        if kept:
-            exe = _revive(device.client, key, devices, calls, None if lowering.spread is None else build)
+        storable = not lowering.module.partitioners  # the text does not tell what these make of the program
+        if storable:
+            exe, size = _revive(
+                device.client, key, devices, calls, None if lowering.spread is None else build
+            )
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
             exe = _compiled(client, lowering, devices, build, calls)
-            if kept:
-                cache.store(key, lambda: adapter.serialize(exe), time.perf_counter() - started)
+            if storable:
+                cache.store(key, serialized, time.perf_counter() - started)
     finally:
         hook_calls.tell_hooks(
             "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
@@ -371,7 +377,11 @@ def _load(client, lowering, device, build, key):
     crowding.of_process.one_more()
     if lowering.spread is None and not calls and not custom_calls.targets(lowering.module.key_text):
         read_ahead.note(device, key)
-    return Loaded(exe, "disk" if cached else "compiler")
+    only_here = lowering.module.callbacks or lowering.module.partitioners
+    nbytes = estimate(size, len(lowering.module.key_text))
+    loaded = Loaded(exe, "disk" if cached else "compiler", None if only_here else (device, key), nbytes)
+    kept_programs.one_more(loaded)
+    return loaded
 
 
 def compiled_anew(lowering, device, options=None):
@@ -389,15 +399,15 @@ def _compiled(client, lowering, devices, build, calls):
 
 
 def _revive(client, key, devices, calls, options):
-    """The executable kept under ``key``, or None."""
+    """The executable kept under ``key``, or None; and how many bytes it has there, 0 if nobody counted."""
     ahead = read_ahead.take(key, client)
     if ahead is not None:
-        return ahead
+        return ahead, 0
     blob = cache.get(key)
     if blob is None:
-        return None
+        return None, 0
     try:
-        return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls)
+        return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls), len(blob)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
         cache.reject(key, str(error))
-        return None
+        return None, 0

@@ -29,6 +29,9 @@ from rabbet_jit.tracing import arguments, leaf_aval, trace
 disable_jit = config.context("disable_jit")
 
 
+MOST_TRACED = 4096  # programs of one function; what was compiled is bounded by its bytes
+
+
 def jit(
     fun=None,
     *,
@@ -223,6 +226,8 @@ class Jitted(Asked):
             make = functools.partial(trace, self.fun, signature, avals, self.name)
             program = explain.tracing(self, signature, key, make) if explain.wanted() else make()
             if not program.captures_tracers:
+                if len(self.programs) >= MOST_TRACED:
+                    self.programs.clear()
                 self.programs[key] = program
         return program
 

@@ -16,6 +16,7 @@ from rabbet.tree import keystr
 LOG = logging.getLogger("rabbet")
 # Earlier traces to compare with, and differences to name.
 MOST_COMPARED, MOST_NAMED = 32, 4
+MOST_SITES = 4096  # what is made by `exec` has ever new ones
 
 ORIGINS = {
     "compiler": "compiled {name} for {device} in {ms:.1f} ms, {miss}",
@@ -102,6 +103,8 @@ def first(jitted):
     with _lock:
         count, last = _seen.get(site, (0, None))
         same = last is not None and last() is jitted
+        if len(_seen) >= MOST_SITES:
+            _seen.clear()
         _seen[site] = (count if same else count + 1), weakref.ref(jitted)
     if same:
         return "its programs were forgotten, or belong to values of a surrounding transformation"

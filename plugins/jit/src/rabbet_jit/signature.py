@@ -196,7 +196,8 @@ def _hashed(value, fun, name):
         raise _too_deep(value, fun, name) from None
     try:
         static = _Static(value)
-        static == _Static(value)  # noqa: B015  what finds its program compares it, too
+        if isinstance(value, tuple) and tuple in map(type, static.kinds):  # tuples within tuples
+            static == _Static(value)  # noqa: B015  what finds its program compares it, too
     except RecursionError:
         raise _too_deep(value, fun, name) from None
     return static
