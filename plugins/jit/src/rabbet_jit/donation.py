@@ -12,9 +12,13 @@ def giving_up(compiled, run, consts):
     if not donated:
         return run
 
+    several, held = compiled.lowered.spread is not None, [c.raw for c in consts]
+
     def run_donating(leaves):
         given = to_donate(leaves, donated)
-        if given is not leaves:  # copies, which would hide that one array stands in two places
+        # Copies would hide that one array stands in two places. And over several devices it is no failure
+        # that could be explained afterwards: jaxlib 0.10 ends the process.
+        if given is not leaves or (several and is_repeated([*held, *[x.raw for x in leaves]])):
             refuse_double_use(compiled, leaves, donated, consts)
         try:
             outs = run(given)
@@ -28,8 +32,17 @@ def giving_up(compiled, run, consts):
     return run_donating
 
 
+def is_repeated(raws):
+    """Whether one of these is there more than once."""
+    return len(set(map(id, raws))) < len(raws)
+
+
 def refuse_double_use(compiled, leaves, donated, consts):
-    """Explain a call that fails because a donated array was passed in two places, or is captured."""
+    """Refuse a call of which a donated array was passed in two places, or is captured.
+
+    Raises:
+      ValueError: names the places.
+    """
     for i in donated:
         who = f"jit of {describe_function(compiled.asked.fun)}: the array {leaves[i].aval.str_short()}"
         name_of = compiled.signature.name_of
