@@ -160,6 +160,20 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
+    def lo_ty(self):
+        """The types of the arrays that a value of this type is made of: this one. Libraries for JAX have
+        types of their own, whose values are made of several arrays, and ask all types alike.
+        """
+        return [self]
+
+    def lower_val(self, value):
+        """The arrays that a value of this type is made of."""
+        return [value]
+
+    def raise_val(self, value):
+        """The value that is made of these arrays."""
+        return value
+
     @property
     def sharding(self):
         """How axes of a mesh that are part of the type cut its dimensions."""

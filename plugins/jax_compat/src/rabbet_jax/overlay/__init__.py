@@ -7,6 +7,7 @@ from rabbet.errors import PluginError
 from rabbet.extend.cells import Cell
 from rabbet.extend.wrapping import wraps
 from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat
+from rabbet_jax.own_types import own_types
 
 # Of packages that may be missing; libraries read these names without calling them.
 ABSENT = (
@@ -65,6 +66,8 @@ def typeof(x):
     """Of a reference its own type, by which libraries know one; Rabbet refuses, as its value was meant."""
     if isinstance(x, Cell):
         return x if isinstance(x, rb.ref.AbstractRef) else rb.ref.AbstractRef(x.type)
+    if type(x) in own_types:
+        return own_types[type(x)](x)
     return rb.typeof(x)
 
 
