@@ -106,6 +106,7 @@ def test_settings_that_tracing_reads_count(keeping):
         assert lax.cond(True, step, step, x).dtype == np.float64
 
 
+@pytest.mark.needs("jit", "grad")
 def test_within_jit_and_grad_functions_are_traced_as_ever(keeping):
     step, x = counted(), rb.device_put(np.float32(1))
     looping("cond", step, x)

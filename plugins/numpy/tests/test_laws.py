@@ -1,6 +1,7 @@
 """Laws of shapes: broadcasting, reshaping, joining and taking apart, for shapes that hypothesis draws."""
 
 import numpy as np
+import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from hypothesis import HealthCheck, given, settings
@@ -122,6 +123,7 @@ def test_einsum_takes_digits_as_names_too():
     equal(rnp.einsum("a10->1a", x), np.einsum("abc->ba", x))
 
 
+@pytest.mark.needs("grad")
 @few
 @given(hnp.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=4), st.integers(-5, 5), st.data())
 def test_diagonals(shape, offset, data):

@@ -1,6 +1,7 @@
 """Results that nobody reads: what goes out of calls, branches and loops, and what stays."""
 
 import numpy as np
+import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import bodies_of, check, evaluate, stage
@@ -82,6 +83,7 @@ def test_a_scan_stacks_what_is_read_and_takes_what_that_needs():
     same(before, now, X, X)
 
 
+@pytest.mark.needs("jit", "pure_callback")  # rb.debug comes with that
 def test_a_scan_without_a_result_that_is_read_but_with_an_effect_stays(capfd):
     def fn(x):
         def step(carry, i):
@@ -142,6 +144,7 @@ def test_a_program_of_operations_alone_is_left_to_dead_code_elimination():
     assert names(now) == ["sin", "mul"] and now is before
 
 
+@pytest.mark.needs("jit", "grad")
 def test_the_derivative_of_a_scan_that_saves_more_than_is_read_is_the_same():
     def f(x):
         (a, _), ys = lax.scan(lambda c, _: ((c[0] * lax.sin(c[1]), c[1] + 1.0), c[0]), (x, x), None, length=4)
