@@ -20,6 +20,7 @@ import runs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ("micro.py", "mlp.py", "convnet.py", "lstm.py", "gpt_step.py")
+OTHERS = ("kernels.py", "operations.py", "shallow_water.py", "nbody.py")  # with --only
 ARGUMENTS = {"gpt_step.py": ("4",)}
 LIMIT = 1.10
 LEAST_MS = 0.02  # a step shorter than this is noise
@@ -109,7 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commit", nargs="?", help="what to compare with; by default the last release")
     parser.add_argument("--pairs", type=int, default=3, help="rounds, in each of which both run once")
-    parser.add_argument("--only", nargs="*", default=PROGRAMS, choices=PROGRAMS)
+    parser.add_argument("--only", nargs="*", default=PROGRAMS, choices=PROGRAMS + OTHERS)
     options = parser.parse_args()
     commit = git("rev-parse", options.commit or last_release())
     with tempfile.TemporaryDirectory() as folder:

@@ -38,7 +38,7 @@ def where(pairs):
     """The line above the table: what was measured, and on what."""
     packages = ", ".join(map(installed, ("jaxlib", "jax", "torch", "numpy")))
     return (
-        f"Median ratios over {pairs} rounds of processes, {packages}, "
+        f"Ratios of the least readings of {pairs} rounds of processes, {packages}, "
         f"Python {platform.python_version()}, {os.cpu_count()} cores ({platform.machine()})."
     )
 

@@ -1,6 +1,5 @@
 """From measured results to the tables of docs/benchmarks.md; nothing here runs or reads a clock."""
 
-import statistics
 from dataclasses import dataclass
 
 OTHERS = {"jax": "jax", "torch": "torch", "torch_compile": "torch.compile", "numpy": "numpy"}
@@ -27,10 +26,12 @@ class Row:
 
 
 def ratio(ours, theirs):
-    """The median over rounds of ours / theirs; of the medians where one has fewer rounds."""
-    if len(ours) == len(theirs):
-        return statistics.median(a / b for a, b in zip(ours, theirs))
-    return statistics.median(ours) / statistics.median(theirs)
+    """The least of our rounds over the least of theirs.
+
+    What else a machine does only adds to a time, so the least reading says most about a program. A median
+    does not do: on a shared machine whole processes run at half the speed of the next one.
+    """
+    return min(ours) / min(theirs)
 
 
 def numbers(rows, figure):
