@@ -1,5 +1,6 @@
 """Settings: where a value comes from, who sees it, and what the traced key says."""
 
+import gc
 import threading
 import warnings
 
@@ -334,3 +335,88 @@ def test_contexts_have_the_fields_argument_names():
     assert rb.local_devices(host_id=0) == rb.local_devices(process_index=0)
     with pytest.raises(ValueError, match="no process 7; there are 1"):
         rb.local_devices(host_id=7)
+
+
+# Overrides that do not end in the order in which they began ---------------------------------------
+
+
+def suspended(config):
+    """A generator that stopped within a block that changes a setting."""
+
+    def generator():
+        with config.override(enable_x64=True):
+            yield
+            yield
+
+    made = generator()
+    next(made)
+    return made
+
+
+def nothing_is_left(config):
+    return config.enable_x64 is False and config.overrides() == {} and not config._overridden
+
+
+def test_a_generator_that_ends_within_another_block_leaves_nothing(config):
+    generator = suspended(config)
+    with config.override(enable_x64=False, debug_nans=True):
+        generator.close()
+        assert (config.enable_x64, config.debug_nans) == (False, True)
+    assert nothing_is_left(config)
+
+
+def test_generators_end_in_the_order_in_which_they_began(config):
+    first, second = suspended(config), suspended(config)
+    key = config.traced_key()
+    first.close()
+    assert config.enable_x64 is True and config.traced_key() is key
+    second.close()
+    assert nothing_is_left(config) and config.traced_key() is not key
+
+
+def test_the_collector_ends_a_generator_in_a_cycle(config):
+    cycle = [suspended(config)]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    assert nothing_is_left(config)
+
+
+def test_another_thread_ends_a_generator(config):
+    generator = suspended(config)
+
+    def end():
+        with config.override(debug_nans=True):
+            generator.close()
+            return config.overrides()
+
+    assert in_another_thread(end) == {"debug_nans": True}
+    assert nothing_is_left(config)
+
+
+def test_a_generator_of_a_thread_that_is_gone(config):
+    generator = in_another_thread(lambda: suspended(config))
+    assert config.enable_x64 is False
+    generator.close()
+    assert nothing_is_left(config)
+
+
+def test_one_override_in_two_threads_at_a_time(config):
+    override = config.override(enable_x64=True)
+    began, ended = threading.Event(), threading.Event()
+
+    def other():
+        with override:
+            began.set()
+            ended.wait(10)
+            return config.enable_x64
+
+    seen = []
+    with override:
+        thread = threading.Thread(target=lambda: seen.append(other()))
+        thread.start()
+        began.wait(10)
+    assert config.overrides() == {}
+    ended.set()
+    thread.join()
+    assert seen == [True] and nothing_is_left(config)

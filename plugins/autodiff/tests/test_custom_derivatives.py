@@ -64,6 +64,25 @@ def test_results_that_a_map_shares():
     assert [x.tolist() for x in rb.grad(total, (0, 1))(3.0, np.arange(3, dtype="f4"))] == [5.0, [3.0] * 3]
 
 
+def test_derivatives_by_what_each_example_has_of_a_result_that_a_map_shares():
+    def made(**options):
+        f = rb.custom_vjp(lambda x, y: (y * 2.0, x * y))
+        back = lambda kept, cts: (cts[0] * kept[0], cts[0] * 2.0 + cts[1])
+        f.defvjp(lambda x, y: (f(x, y), (x, y)), back, **options)
+        return f
+
+    f = made()
+    xs, weights = np.arange(1, 4, dtype="f4"), np.array([1, 2, 4], "f4")
+    total = lambda x: lax.reduce_sum(x, (0,))
+    repeated = lambda xs, y: total(rb.vmap(f, in_axes=(0, None))(xs, y)[0] * weights)
+    once = lambda xs, y: rb.vmap(f, in_axes=(0, None), out_axes=(None, 0))(xs, y)[0]
+    assert [x.tolist() for x in rb.grad(repeated, (0, 1))(xs, 1.5)] == [[7.0, 14.0, 21.0], 14.0]
+    assert [x.tolist() for x in rb.grad(once, (0, 1))(xs, 1.5)] == [[1.0, 2.0, 3.0], 2.0]
+    first = lambda xs, y: rb.vmap(made(generic_batching=True), in_axes=(0, None))(xs, y)[0]
+    summed = lambda xs, y: total(first(xs, y))
+    assert [x.tolist() for x in rb.grad(summed, (0, 1))(xs, 1.5)] == [[3.0, 0.0, 0.0], 6.0]
+
+
 @pytest.mark.needs("jit")
 def test_custom_gradient_under_jit():
     assert rb.jit(square)(3.0) == 9

@@ -15,19 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
-import contextlib
 import operator
 import threading
 
 from rabbet.errors import PluginConflictError
 from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
+from rabbet.config.overrides import Override
 from rabbet.config.setting import Alias, Setting, boolean, choice, set_nothing, size
 from rabbet.config.core_settings import CORE_SETTINGS
 
 __all__ = ["CORE_SETTINGS", "Alias", "Config", "Setting", "TracedKey", "boolean", "choice", "config", "size"]
-
-ABSENT = object()
 
 
 class TracedKey:
@@ -42,24 +40,6 @@ class TracedKey:
 
     def __repr__(self) -> str:
         return f"TracedKey({', '.join(f'{n}={v!r}' for n, v in zip(self.names, self.values))})"
-
-
-class Override(contextlib.ContextDecorator):
-    """Changes settings for one thread, from ``__enter__`` to ``__exit__``. May be entered again, also
-    while entered.
-    """
-
-    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
-        self.config, self.changes, self.saved = config, changes, []
-
-    def __enter__(self) -> None:
-        mine = self.config.values.__dict__
-        self.saved.append({name: mine.get(name, ABSENT) for name in self.changes})
-        self.config._change(mine, self.changes)
-
-    def __exit__(self, *exc_info: Any) -> Literal[False]:
-        self.config._change(self.config.values.__dict__, self.saved.pop())
-        return False
 
 
 class Config:
@@ -364,22 +344,6 @@ class Config:
         missing = "".join([f"\n  {words}" for words in self._not_installed()])
         return f"no setting is called {name!r}.{hint}\n  settings: {', '.join(sorted(known))}{missing}"
 
-    def _change(self, mine: dict[str, Any], changes: dict[str, Any]) -> None:
-        """Write ``changes`` into the overrides of one thread; ABSENT takes one away."""
-        with self._lock:
-            for name, value in changes.items():
-                if value is ABSENT:
-                    mine.pop(name, None)
-                else:
-                    mine[name] = value
-            mine.pop("traced_key", None)
-            if mine:
-                mine["traced_key"] = None
-                self._overridden[id(mine)] = mine
-            else:
-                self._overridden.pop(id(mine), None)
-        self._tell(changes)
-
     def _tell(self, names: Any) -> None:
         for name in names:
             for function in self._watchers.get(name, ()):
@@ -388,7 +352,7 @@ class Config:
     def _refresh(self) -> None:
         """Forget the keys of the process and of all threads; they are made again when asked for."""
         type(self.values).traced_key = None
-        for mine in self._overridden.values():
+        for mine in list(self._overridden.values()):
             mine["traced_key"] = None
 
     def _make_key(self) -> TracedKey:

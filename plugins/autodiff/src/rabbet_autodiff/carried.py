@@ -81,8 +81,29 @@ def pullback(passage):
                 interpreter, lambda *values: (list(pull.backward(list(values[:n]), list(values[n:]))),),
                 (structure,) * (n + len(cotangents)),
             )  # fmt: skip
-            return run.given_back([*residuals, *cotangents], inputs)
+            found = run.given_back([*residuals, *cotangents], inputs)
+            shared = _shared(passage, cotangents)
+            if pull.at_one or not any(shared) or all(s is PLAIN for s in inputs):
+                return found
+            # A result that the examples share was taken from one of them, and so is its cotangent. That is
+            # right for inputs that they share too, for which the examples' cotangents are added up. Of an
+            # input that each has its own of, the result depends at each: all get what there is for it.
+            whole = UnderWithZeros(interpreter, run.function, run.structures[:n] + tuple(
+                [PLAIN if s else structure for s in shared]
+            ))  # fmt: skip
+            cotangents = [
+                interpreter.give_back(tree.unflatten(structure, [ct]), PLAIN) if s else ct
+                for ct, s in zip(cotangents, shared, strict=True)
+            ]
+            each = whole.given_back([*residuals, *cotangents], inputs)
+            return [f if s is PLAIN else e for f, e, s in zip(found, each, inputs, strict=True)]
 
         return forward, backward
 
     return of
+
+
+def _shared(passage, cotangents):
+    """Which of these are cotangents of a result that the interpreter had not touched."""
+    plain = passage.plain or (False,) * len(cotangents)
+    return [p and type(ct) is not Zero and not is_float0(ct) for p, ct in zip(plain, cotangents, strict=True)]

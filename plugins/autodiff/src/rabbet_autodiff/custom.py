@@ -104,7 +104,7 @@ class custom_vjp(_Custom):
 
     definer = "defvjp"
     fwd = bwd = None
-    symbolic_zeros = optimize_remat = False
+    symbolic_zeros = optimize_remat = generic_batching = False
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False, generic_batching=False):
         """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) ->
@@ -120,18 +120,20 @@ class custom_vjp(_Custom):
           optimize_remat: under ``rb.checkpoint``, run ``fun`` and not ``fwd`` in the forward pass, which
             needs no residuals. The compiler finds that out by itself unless ``fwd`` is opaque to it, as a
             callback is.
-          generic_batching: accepted as in JAX. Results that ``vmap`` shares among its examples have
-            the same derivative with it and without: the sum over the examples is right. A rule that gives
-            a derivative by an argument of which its result is independent gives it to the first example.
+          generic_batching: give what there is for a result that ``vmap`` shares among its examples to the
+            first of them, by arguments that each has its own of; without it each of them gets all of it.
+            By an argument that the examples share it is counted once in any case.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = bool(symbolic_zeros), bool(optimize_remat)
+        self.generic_batching = bool(generic_batching)
 
     def has_rule(self):
         return self.fwd is not None
 
     def rules(self, call):
-        return {PULL: pullback(call, self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat)}
+        options = self.symbolic_zeros, self.optimize_remat, self.generic_batching
+        return {PULL: pullback(call, self.fwd, self.bwd, *options)}
 
 
 def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None):

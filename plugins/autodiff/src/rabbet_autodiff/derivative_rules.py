@@ -60,13 +60,15 @@ class Pullback(Derivative):
     says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
     ``symbolic``: whether zero cotangents reach ``backward`` as ``Zero``. ``still``: which outputs, by number,
-    have no derivative.
+    have no derivative. ``at_one``: whether the cotangent of a result that mapped examples share is one
+    example's, also for inputs that each has its own of.
     """
 
     forward: Callable
     backward: Callable
     symbolic: bool = False
     still: frozenset = frozenset()
+    at_one: bool = False
 
     def serves(self, interpreter):
         return interpreter.plays(Role.FORWARD)

@@ -143,7 +143,7 @@ def arrays(leaves, what):
 
 
 # ---------------------------------------------------------------------------------------- reverse mode
-def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
+def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False, at_one=False):
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule = f"the forward rule of {describe_function(call.fun)}"
@@ -176,7 +176,7 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False):
             return forward(primals, perturbed)
         return rule_or_value(lambda xs: forward(list(xs), perturbed), call, primals, call.__name__)
 
-    return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic)
+    return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic, at_one=at_one)
 
 
 def pullback_by_closure(call, rule):

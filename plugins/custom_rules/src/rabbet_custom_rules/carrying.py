@@ -25,6 +25,7 @@ class Passage(NamedTuple):
       body: the program on leaves.
       first, last: which inputs of ``body`` the rules know; those before were captured, a state is behind.
       name: the function's.
+      plain: of each output, whether the interpreter had not touched it: then there is one for all leaves.
 
     Example:
       >>> from rabbet.extend.bodies import PLAIN
@@ -43,6 +44,7 @@ class Passage(NamedTuple):
     first: int
     last: int
     name: str
+    plain: tuple = ()
 
 
 class Carried(NamedTuple):
@@ -128,7 +130,9 @@ def _uniformly(interpreter, op, args):
     first = len(closed.consts) + count_leaves(structures[:n])
     last = len(closed.consts) + len(leaves)
     made = consts_as_inputs(closed)
-    passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"])
+    passage = Passage(
+        interpreter, structures[n:], outputs, made, first, last, op.params["name"], tuple(uniform.plain)
+    )
 
     def finish(outs):
         values = put_together(interpreter, outputs, outs)
