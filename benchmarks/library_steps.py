@@ -1,10 +1,11 @@
 """Training steps of libraries written for JAX, under JAX and on Rabbet: import, first step, steady step.
 
     python benchmarks/library_steps.py                      # all libraries, ratios of Rabbet to JAX
-    python benchmarks/library_steps.py equinox optax --pairs 5
+    python benchmarks/library_steps.py equinox optax --pairs 9
 
-Each run is a process of its own, the two frameworks in turns; ratios are medians over the pairs, under 1.0 is
-faster. On a machine that has other work, look at the processor time, all threads together.
+Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a machine
+that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the steady steps
+a process tells the least mean of ten in a row. Processor time is that of all threads together.
 The folder of compiled programs is new for each process. The environment has the libraries, jax and Rabbet, as
 tox's `ecosystem` has.
 """
@@ -12,13 +13,12 @@ tox's `ecosystem` has.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-STEADY = 100
+STEADY, ROWS = 10, 30
 FIGURES = ("import", "first step", "its processor time", "steady step", "its processor time")
 
 
@@ -174,13 +174,14 @@ def measure(name):
     before, used = time.perf_counter(), time.process_time()
     state = jax.block_until_ready(step(state))
     first, used = time.perf_counter() - before, time.process_time() - used
-    steady, spent = [], time.process_time()
-    for _ in range(STEADY):
-        begun = time.perf_counter()
-        state = jax.block_until_ready(step(state))
-        steady.append(time.perf_counter() - begun)
-    spent = (time.process_time() - spent) / STEADY
-    print(json.dumps([imported - started, first, used, statistics.median(steady), spent]))
+    steady, spent = [], []
+    for _ in range(ROWS):
+        begun, spending = time.perf_counter(), time.process_time()
+        for _ in range(STEADY):
+            state = jax.block_until_ready(step(state))
+        steady.append((time.perf_counter() - begun) / STEADY)
+        spent.append((time.process_time() - spending) / STEADY)
+    print(json.dumps([imported - started, first, used, min(steady), min(spent)]))
 
 
 def run(name, command):
@@ -202,7 +203,7 @@ def run(name, command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("libraries", nargs="*", help=", ".join(PROGRAMS))
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -213,9 +214,8 @@ def main():
         pairs = [(run(name, ["-m", "rabbet_jax"]), run(name, [])) for _ in range(args.pairs)]
         columns = []
         for i in range(len(FIGURES)):
-            here, there = (statistics.median(pair[side][i] for pair in pairs) for side in (0, 1))
-            ratio = statistics.median(pair[0][i] / pair[1][i] for pair in pairs)
-            columns.append(f"{here * 1e3:9.2f} / {there * 1e3:9.2f} {ratio:4.2f}")
+            here, there = (min(pair[side][i] for pair in pairs) for side in (0, 1))
+            columns.append(f"{here * 1e3:9.2f} / {there * 1e3:9.2f} {here / there:4.2f}")
         print(f"{name:12} " + " ".join(columns), flush=True)
 
 

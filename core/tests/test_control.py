@@ -23,6 +23,23 @@ def test_switch_clamps_its_index():
         np.testing.assert_array_equal(lax.switch(i, branches, X), X * k)
 
 
+def test_a_branch_that_stands_there_twice_is_staged_once():
+    traced, weights = [], rb.device_put(X * 10)
+
+    def f(x):
+        traced.append(1)
+        return x * weights, 1  # the Python number takes the float of the other branch
+
+    for index in range(4):
+        traced.clear()
+        out, number = lax.switch(index, [f, f, lambda x: (x, 2.0), f], X)
+        np.testing.assert_array_equal(out, X if index == 2 else X * X * 10)
+        assert number == (2 if index == 2 else 1) and number.dtype == np.float32
+        assert len(traced) == 1
+    lax.cond(True, f, f, X)
+    assert len(traced) == 2
+
+
 def test_branches_may_capture_different_arrays():
     a, b = rb.device_put(X), rb.device_put(X * 10)
     np.testing.assert_array_equal(lax.cond(True, lambda: a + 1, lambda: b), X + 1)
@@ -150,7 +167,7 @@ REFUSED = [
     ),
     (
         lambda: lax.cond(True, lambda: (1, 2), lambda: 1),
-        r"(?s)same structure.*<lambda> \(.*test_control.py:\d+\)",
+        r"(?s)cond branch outputs must have the same pytree structure.*<lambda> \(.*test_control.py:\d+\)",
     ),
     (
         lambda: lax.cond(True, lambda: {"a": X}, lambda: {"a": X[:2]}),

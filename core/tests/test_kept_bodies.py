@@ -171,4 +171,4 @@ def test_a_function_that_cannot_be_held_is_traced_each_time(keeping):
     step.traced = 0
     for _ in range(2):
         lax.cond(True, step, step, np.float32(1))
-    assert step.traced == 4
+    assert step.traced == 2  # once in each call

@@ -248,3 +248,8 @@ def test_a_deleted_array_can_be_captured_but_not_used():
 
 def test_typeof_inside_a_trace_is_the_tracers_aval():
     staged(lambda x: [typeof(x) is F3 or pytest.fail("another type"), x][1], F3)
+
+
+def test_device_get_leaves_traced_arrays():
+    staged = stage(lambda x: [rb.device_get({"x": x})["x"] * 2], [rb.typeof(np.ones(2, "f4"))])
+    assert [e.primitive.name for e in staged.jaxpr.equations] == ["mul"]

@@ -94,3 +94,25 @@ def test_frames_of_libraries_that_ask_for_it_are_hidden(child, tmp_path, way, hi
         assert len(files) == (2 if {hidden} else 3), files
         """
     )
+
+
+def test_a_primitive_with_an_implementation_alone_within_checkpoint(child):
+    """JAX calls it, since `checkpoint` outside of jit runs its function's operations one by one."""
+    child(
+        """
+        import jax, jax.numpy as jnp
+        import numpy as np
+        from jax.extend.core import Primitive
+        from jax.interpreters import ad
+
+        calls = []
+        noted_p = Primitive("noted")
+        noted_p.def_impl(lambda x: calls.append(1) or x)
+        noted_p.def_abstract_eval(lambda x: x)
+        ad.deflinear(noted_p, lambda ct: [ct])
+        f = jax.checkpoint(lambda x: noted_p.bind(jnp.sin(x)) ** 2)
+        value, gradient = jax.value_and_grad(f)(1.0)
+        np.testing.assert_allclose((value, gradient), (np.sin(1) ** 2, np.sin(2)), rtol=1e-6)
+        assert calls
+        """
+    )

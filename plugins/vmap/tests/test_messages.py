@@ -22,6 +22,7 @@ def message(call, error=ValueError):
 
 def test_sizes_that_differ_are_listed_by_argument():
     text = message(lambda: rb.vmap(model)({"scale": X[:3]}, X))
+    assert text.startswith("vmap got inconsistent sizes for array axes to be mapped")  # libraries match it
     assert "model (" in text and "test_messages.py" in text
     assert "size 3" in text and "size 4" in text
     assert "'weights'['scale']" in text and "'batch'" in text

@@ -31,7 +31,7 @@ def _same_outputs(what: str, first: Any, other: Any) -> None:
     """Refuse branches that return different structures, shapes or dtypes."""
     if first.out_tree != other.out_tree:
         raise TypeError(
-            f"{what}: all branches must return the same structure; {describe_function(first.fun)} "
+            f"{what} branch outputs must have the same pytree structure; {describe_function(first.fun)} "
             f"returns {first.out_tree}, "
             f"{describe_function(other.fun)} returns {other.out_tree}"
         )
@@ -104,7 +104,11 @@ def branch(
     functions, operands = _closed_over_cells(functions, operands)
     leaves, in_tree = flat_operands(operands)
     avals = [typeof(x) for x in leaves]
-    made = [body_of(f, in_tree, avals, True) for f in functions]
+    # A function that stands there twice is staged once.
+    once = {i: body_of(f, in_tree, avals, True) for i, f in {id(f): f for f in functions}.items()}
+    made = list(once.values())
+    if len(made) < len(functions):
+        made = [once[id(f)].again(f) for f in functions]
     if len({b.out_tree for b in made}) == 1:
         _joined_weak_types(made)
     in_order = made[::-1] if last_first else made

@@ -15,11 +15,12 @@ from rabbet.runtime.device_groups import device_group
 from rabbet.runtime.devices import default_clients, forget_when_forked
 from rabbet.runtime.ownership import is_internal
 from rabbet.runtime.placement import placement
+from rabbet.trace.tracer import is_tracer
 
 
 def device_get(x):
-    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, and
-    typed keys, stay as they are.
+    """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, typed keys and, in
+    transformed functions, the arrays that are traced stay as they are.
 
     Example:
       >>> rb.device_get({"a": rnp.arange(3)})
@@ -34,8 +35,8 @@ def device_get(x):
 
 
 def is_readable(x):
-    """Whether a value has a NumPy form; arrays of keys have none."""
-    return hasattr(x, "__array__") and not (type(x) is Array and x.aval.is_extended)
+    """Whether a value has a NumPy form; arrays of keys and traced ones have none."""
+    return hasattr(x, "__array__") and not (is_tracer(x) or (type(x) is Array and x.aval.is_extended))
 
 
 def copy_to_host_async(x):

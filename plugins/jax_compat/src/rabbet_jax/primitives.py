@@ -29,6 +29,9 @@ class Primitive(primitives.Primitive):
             raise NotImplementedError(
                 f"primitive {self.name!r} has no abstract evaluation rule: def_abstract_eval"
             )
+        if self._implementation is not None and self.decomposition is None and "lower" not in self.rules:
+            # Under JAX `checkpoint` outside of jit calls implementations, here it is compiled as any call is.
+            self.rule("lower")(lower_on_host)
         out = self._abstract(*avals, **params)
         return tuple(out) if self.multiple_results else out
 
@@ -138,6 +141,16 @@ primitive_batchers = Table("batch", batch_rule)
 axis_primitive_batchers = Table("batch", axis_batch_rule)
 
 
+def lower_on_host(op, *names):
+    """Call the primitive's implementation on the host, with NumPy arrays."""
+
+    def call(arrays):
+        out = op.primitive.impl(*arrays, **op.params)
+        return [np.asarray(o) for o in (out if op.primitive.multiple_results else [out])]
+
+    return write_python_call(op, call, list(names))
+
+
 class LowerFun:
     """``lower_fun(f)``: a lowering that is a function of arrays."""
 
@@ -152,16 +165,8 @@ def register_lowering(primitive, rule, platform=None, **ignored):
     if isinstance(rule, LowerFun):
         primitive.decompose(lambda op, *args: rule.fun(*args, **op.params))
         return rule
-
-    def lower(op, *names):
-        def call(arrays):
-            out = primitive.impl(*arrays, **op.params)
-            return [np.asarray(o) for o in (out if primitive.multiple_results else [out])]
-
-        return write_python_call(op, call, list(names))
-
     if "lower" not in primitive.rules:
-        primitive.rule("lower")(lower)
+        primitive.rule("lower")(lower_on_host)
     return rule
 
 

@@ -215,7 +215,7 @@ def _size(fun, leaves, axes, axis_size, treedef):
             names = ", ".join(parts)
             lines.append(f"  size {size}: {names or 'axis_size'}")
         raise ValueError(
-            f"vmap of {describe_function(fun)}: the mapped axes have different sizes:\n"
+            f"vmap got inconsistent sizes for array axes to be mapped, in {describe_function(fun)}:\n"
             + "\n".join(lines)
             + "\n  to fix: map axes of one size, or give None in in_axes for what is the same for all"
         )
