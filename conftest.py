@@ -53,11 +53,17 @@ def leave_rows_out(items, most):
     return left_out
 
 
-# What runs every primitive or library function in every dtype: two environments of the matrix run these.
+# What runs every primitive or library function in every dtype, and what takes long and says the same on every
+# Python: two environments of the matrix run these.
 EXHAUSTIVE = (
     "core/tests/primitives/",
-    "tests/conformance/test_primitives.py",
+    "core/tests/runtime/test_crowding.py",
+    "core/tests/runtime/test_kept_programs.py",
+    "plugins/cli/tests/test_new_plugin.py",
     "plugins/numpy/tests/test_values.py",
+    "tests/benchmarks/",
+    "tests/conformance/test_passes.py",
+    "tests/conformance/test_primitives.py",
 )
 
 
