@@ -166,7 +166,6 @@ def test_kaiser_of_a_traced_shape():
         (lambda: rnp.interp(LINE, LINE, LINE, left="near"), ValueError),
         (lambda: rnp.pad(LINE, 1, "mean", stat_length=0), ValueError),
         (lambda: rnp.pad(LINE, 1, "reflect", reflect_type="other"), ValueError),
-        (lambda: rnp.histogram(LINE, "auto"), NotImplementedError),
     ],
 )
 def test_wrong_arguments_are_refused(call, error):

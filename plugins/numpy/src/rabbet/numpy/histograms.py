@@ -26,7 +26,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """
     a = array_of("histogram_bin_edges", a)
     if isinstance(bins, str):
-        raise NotImplementedError(f"histogram: bins must be a number or edges, got {bins!r}")
+        raise TypeError(f"histogram: bins must be a number or edges, got {bins!r}")
     bins = array(bins) if isinstance(bins, (list, tuple)) else bins
     if typeof(bins).ndim:
         return asarray(bins)
