@@ -46,6 +46,7 @@ def test_types_of_numbers_beside_arrays():
     whole = rnp.array([1, 2])
     assert rnp.fmax(whole, 1.5).weak_type and rnp.nextafter(whole, 1.5).weak_type
     assert rnp.select([whole > 1], [3]).weak_type and not rnp.select([whole > 1], [whole]).weak_type
+    assert rnp.gcd(4, 6).weak_type
     assert not rnp.gcd(whole > 1, 2).weak_type
     for function, wanted in ((rnp.fmod, [0, 0]), (rnp.left_shift, [0, 2]), (rnp.right_shift, [0, 0])):
         found = function(whole > 1, True)
