@@ -128,6 +128,12 @@ def test_nan_is_the_largest_complex_number_too():
     assert found.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize(("start", "stop"), [(1j, 10), (-1j, 8), (1 + 1j, -2 + 3j), (-1.0, -100.0)])
+def test_geomspace_in_the_plane(start, stop):
+    wanted = np.geomspace(start, stop, 5)
+    np.testing.assert_allclose(rnp.geomspace(start, stop, 5), wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_lists_are_compared():
     assert rnp.array_equal(np.array([1, 2]), [1, 2]) and not rnp.array_equal([1, 2], (1, 2, 3))
     assert rnp.array_equiv(np.ones((2, 2), np.float32), [1, 1]) and not rnp.array_equiv([1, 2], 1)

@@ -321,7 +321,9 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """
     start, stop = all_arrays(promote_to_float("geomspace", start, stop))
     sign = lax.sign(start)
-    logs = linspace(lax.log(lax.mul(start, sign)), lax.log(lax.mul(stop, sign)), num, endpoint, axis=0)
+    # Divided by a number of length 1: multiplied by its conjugate, which of a real one is itself.
+    back = lax.conj(sign) if dtypes.kind(typeof(sign).dtype) == "c" else sign
+    logs = linspace(lax.log(lax.mul(start, back)), lax.log(lax.mul(stop, back)), num, endpoint, axis=0)
     out = lax.mul(lax.exp(logs), spread_to(sign, logs.aval.shape))
     at = axis_of("geomspace", axis, out.ndim)
     out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, out.ndim)))
