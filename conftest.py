@@ -54,7 +54,7 @@ def leave_rows_out(items, most):
 
 
 # What runs every primitive or library function in every dtype, and what takes long and says the same on every
-# Python: two environments of the matrix run these.
+# Python: the environment of the oldest jaxlib runs these, and `capi` those of primitives.
 EXHAUSTIVE = (
     "core/tests/primitives/",
     "core/tests/runtime/test_crowding.py",

@@ -46,6 +46,13 @@ def test_branches_may_capture_different_arrays():
     np.testing.assert_array_equal(lax.cond(False, lambda: a + 1, lambda: b), X * 10)
 
 
+def test_a_carry_that_gives_way_stays_weak():
+    """To what is as weak as itself: Python's numbers stay so through a loop."""
+    assert lax.scan(lambda c, x: (1.5, x), 0, X)[0].weak_type
+    assert lax.fori_loop(0, 3, lambda i, c: c * 0.5, 4).weak_type
+    assert not lax.scan(lambda c, x: (x, x), 0, X)[0].weak_type
+
+
 def test_while_loop_carries_a_pytree():
     out = lax.while_loop(
         lambda s: s["i"] < 5, lambda s: {"i": s["i"] + 1, "v": (s["v"][0] * 2,)}, {"i": 0, "v": (X,)}
@@ -177,6 +184,14 @@ REFUSED = [
     (
         lambda: lax.while_loop(lambda v: v, lambda v: v, 1.0),
         r"must return one boolean scalar, it returns f32\[\]",
+    ),
+    (
+        lambda: lax.while_loop(lambda v: (v < 3,), lambda v: v + 1, 0),
+        r"must return one boolean scalar, it returns PyTreeDef\(\(\*,\)\)",
+    ),
+    (
+        lambda: lax.fori_loop(0, 3, lambda i, v: None, 0),
+        r"fori_loop: .* must return the structure that it carries; .* returns PyTreeDef\(None\)",
     ),
     (
         lambda: lax.while_loop(lambda v: True, lambda v: (v, v), X),

@@ -7,7 +7,8 @@ from itertools import combinations_with_replacement, product
 import ml_dtypes
 import numpy as np
 import pytest
-from rabbet import dtypes
+import rabbet as rb
+from rabbet import dtypes, lax
 from rabbet.config import config
 from rabbet.dtypes import DTypeSpec, DTypeTable, ExtendedDType
 from rabbet.errors import NotOfferedError, PluginConflictError, TypePromotionError
@@ -445,3 +446,17 @@ def test_float0_promotes_with_itself_only():
     assert dtypes.kind(dtypes.float0) == "V"
     with pytest.raises(TypePromotionError):
         dtypes.result_type(zero, 1.0)
+
+
+@pytest.mark.parametrize("number", [int, float, complex])
+def test_a_conversion_to_a_number_type_is_not_weak(number):
+    """So what comes of it does not give way to a narrower dtype."""
+    for value in (1, True, np.arange(3, dtype=np.int32), rb.device_put(np.arange(3, dtype=np.int8))):
+        made = lax.convert_element_type(value, number)
+        assert made.dtype == rb.dtypes.scalar_dtype(number) and not made.weak_type
+    whole = lax.convert_element_type(rb.device_put(np.arange(3, dtype=np.int32)), float)
+    assert (whole * rb.device_put(np.ones(3, np.float16))).dtype == np.float32
+
+
+def test_astype_none_is_the_dtype_of_floats():
+    assert rb.device_put(np.arange(3, dtype=np.int8)).astype(None).dtype == np.float32

@@ -95,6 +95,7 @@ def test_auxiliary_results():
     assert type(aux["twice"]) is rb.Array
     (value, aux), g = rb.value_and_grad(f, has_aux=True)(3.0)
     assert (value, g, aux["twice"]) == (9, 6, 6)
+    assert rb.grad(lambda x: [x**2, "kept"], has_aux=True)(3.0) == (6, "kept")  # a list is a pair, too
 
 
 def test_auxiliary_results_of_nested_gradients():

@@ -74,6 +74,16 @@ def test_dtypes():
     assert image.resize(PICTURE.astype("c8"), (3, 3), "lanczos3").dtype == np.complex64
 
 
+@pytest.mark.parametrize("method", ["linear", "cubic", "lanczos3", "lanczos5"])
+@pytest.mark.parametrize("shape", [(2, 2), (5, 6)])
+def test_half_precision_is_float32_rounded(method, shape):
+    picture = np.arange(12.0).reshape(3, 4)
+    wanted = np.asarray(image.resize(picture.astype("f4"), shape, method))
+    found = image.resize(picture.astype("f2"), shape, method)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(np.asarray(found, "float32"), wanted, rtol=4e-3, atol=8e-3)
+
+
 @pytest.mark.needs("grad", "vmap", "jit")
 def test_under_transformations():
     import rabbet as rb

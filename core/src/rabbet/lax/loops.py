@@ -16,7 +16,7 @@ from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.kept_bodies import body_of, stands_for
 from rabbet.lax.promotion import opened
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
-from rabbet.lax.values import convert_element_type
+from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import logic, loops, zeros
 from rabbet.program.avals import ShapeDtypeStruct
@@ -47,9 +47,9 @@ def stage_loop_body(
         for i, (x, out) in enumerate(zip(leaves, body.out_avals[: len(leaves)], strict=False)):
             aval = typeof(x)
             if aval.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
-                promoted, _ = dtypes.promote(aval, out)
+                promoted, weak = dtypes.promote(aval, out)
                 if promoted != aval.dtype:
-                    leaves[i], changed = convert_element_type(x, promoted), True
+                    leaves[i], changed = with_weak_type(x, weak, promoted), True
             elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
                 leaves[i], changed = convert_element_type(x, aval.dtype), True
             elif out.spread is not aval.spread:
@@ -98,7 +98,7 @@ def convert_weak_outputs(body: Body, leaves: list, count: int) -> None:
       >>> body.out_avals[0].str_short()
       'f32[]'
     """
-    for i in range(count):
+    for i in range(min(count, len(body.out_avals))):  # of another structure: the caller says so
         out, aval = body.out_avals[i], typeof(leaves[i])
         if out.weak_type and out.dtype != aval.dtype and out.shape == aval.shape:
             promoted, _ = dtypes.promote(out, aval)
@@ -145,8 +145,9 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
     _check_carry(what, body_fun, body, treedef, leaves, body.out_tree)
     avals = [typeof(x) for x in leaves]
     test = body_of(cond_fun, in_tree, avals, True)
-    if len(test.out_avals) != 1 or test.out_avals[0].shape or dtypes.kind(test.out_avals[0].dtype) != "b":
-        shown = ", ".join(a.str_short() for a in test.out_avals)
+    out = test.out_avals[0] if test.out_tree == tree.structure(0) else None
+    if out is None or out.shape or dtypes.kind(out.dtype) != "b":
+        shown = str(test.out_tree) if out is None else out.str_short()
         raise TypeError(
             f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}"
         )

@@ -205,9 +205,10 @@ METHODS = (
 
 def astype(self: Any, dtype: DTypeLike, copy: bool = False, device: Any = None) -> ArrayOrTracer:
     """The array as another dtype, if asked for with memory of its own, or on another device. Complex to real
-    drops the imaginary part.
+    drops the imaginary part; None is the dtype of Python floats, as in NumPy.
     """
-    out = values.convert_element_type(self, dtype if dtype is None else dtypes.canonicalize(dtype))
+    dtype = dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
+    out = values.convert_element_type(self, dtype)
     if copy and out is self and type(out) is Array:
         out = out.__deepcopy__({})
     return out if device is None else device_put(out, device)

@@ -38,13 +38,17 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
       >>> lax.convert_element_type(rnp.array([1.7, -1.7]), "int32")
       Array([ 1, -1], dtype=int32)
     """
+    if new_dtype is None:
+        raise TypeError("convert_element_type needs a dtype, got None")
+    number = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
+    return in_type(operand, dtypes.scalar_dtype(new_dtype) if number else dtypes.requested(new_dtype), False)
+
+
+def in_type(operand: ArrayLike, dtype: Any, weak: bool) -> ArrayOrTracer:
+    """``operand`` in a dtype, with a weak type or without one."""
     if isinstance(operand, SymbolicDimension):
         operand = operand.__jax_array__()
     aval = typeof(operand)
-    if new_dtype is None:
-        raise TypeError("convert_element_type needs a dtype, got None")
-    weak = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
-    dtype = dtypes.scalar_dtype(new_dtype) if weak else dtypes.requested(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
     if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biufc":
@@ -59,8 +63,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 
 
-def with_weak_type(operand: ArrayLike, weak: bool = True) -> ArrayOrTracer:
-    """``operand`` with a weak type, or without one; an array keeps its memory.
+def with_weak_type(operand: ArrayLike, weak: bool = True, dtype: Any = None) -> ArrayOrTracer:
+    """``operand`` with a weak type, or without one; an array keeps its memory, unless another dtype is asked
+    for.
 
     Example:
       >>> from rabbet.extend.functions import with_weak_type
@@ -68,6 +73,8 @@ def with_weak_type(operand: ArrayLike, weak: bool = True) -> ArrayOrTracer:
       >>> with_weak_type(x).weak_type, with_weak_type(2.0, False).weak_type
       (True, False)
     """
+    if dtype is not None and (dtype != typeof(operand).dtype or not hasattr(operand, "aval")):
+        return in_type(operand, dtype, weak)
     if type(operand) is Array:
         return values.with_weak_type(operand, weak)
     aval = typeof(operand)

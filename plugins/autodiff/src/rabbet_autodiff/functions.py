@@ -27,7 +27,7 @@ class Flat:
     def __call__(self, *leaves):
         out = self.fun(*tree.unflatten(self.treedef, list(leaves)))
         if self.has_aux:
-            if not (isinstance(out, tuple) and len(out) == 2):
+            if not (isinstance(out, (tuple, list)) and len(out) == 2):
                 raise TypeError(
                     f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary "
                     f"results), it returned {type(out).__name__}"

@@ -148,9 +148,12 @@ def scale_and_translate(
 
 @fused(static=("shape", "dims", "method", "antialias", "precision"))
 def resampled(image, scale, translation, shape, dims, method, antialias, precision):
-    """One product for each dimension."""
+    """One product for each dimension. Places and weights of fewer than 32 bits would be none: bfloat16 has no
+    257th pixel, and a weight is as large as its error.
+    """
     image = in_floats(image)
     real = np.dtype(f"float{4 * image.dtype.itemsize}") if dtypes.kind(image.dtype) == "c" else image.dtype
+    real = dtypes.promote_types(real, np.dtype("float32"))
     for i, d in enumerate(dims):
         matrix = weights(image.shape[d], shape[d], scale[i], translation[i], method, antialias, real)
         image = along(image, lax.convert_element_type(matrix, image.dtype), d, precision)

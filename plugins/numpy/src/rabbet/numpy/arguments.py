@@ -14,6 +14,7 @@ from rabbet.extend.functions import (
     is_array_like,
     is_python_scalar,
     promote_operands,
+    with_weak_type,
 )
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
@@ -60,9 +61,26 @@ def in_dtype(values, dtype, weak=False):
     return values
 
 
+def all_arrays(values):
+    """What ``promote`` returns, with bare numbers as arrays of the others' dtype: what is computed of a bare
+    number alone, as its modulus, would not have it.
+    """
+    aval = next((typeof(x) for x in values if not is_python_scalar(x)), None)
+    if aval is None:
+        return [as_array(x) for x in values]
+    return [typed(x, aval.dtype, aval.weak_type) if is_python_scalar(x) else x for x in values]
+
+
+def integers_of_booleans(x, y):
+    """Two operands of an operation on integers; two booleans count as 0 and 1."""
+    if kind_of(x) == kind_of(y) == "b":
+        return [lax.convert_element_type(v, int) for v in (x, y)]
+    return [x, y]
+
+
 def typed(x, dtype, weak=False):
     """A number as an array of a dtype."""
-    return lax.convert_element_type(x, dtypes.scalar_type_of(dtype) if weak else dtype)
+    return with_weak_type(x, dtype=dtype) if weak else lax.convert_element_type(x, dtype)
 
 
 def as_array(x):
@@ -73,7 +91,9 @@ def as_array(x):
         return x
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__())
-    return lax.convert_element_type(x, type(x) if type(x) in (int, float, complex) else typeof(x).dtype)
+    if type(x) in (int, float, complex):
+        return with_weak_type(x, dtype=dtypes.scalar_dtype(type(x)))
+    return lax.convert_element_type(x, typeof(x).dtype)
 
 
 def kind_of(x):
@@ -135,7 +155,7 @@ def shape_of(name, shape):
 def weak_as(out, x):
     """``out``, made weak if ``x`` is."""
     if typeof(x).weak_type and not out.aval.weak_type:
-        return lax.convert_element_type(out, dtypes.scalar_type_of(out.aval.dtype))
+        return with_weak_type(out)
     return out
 
 

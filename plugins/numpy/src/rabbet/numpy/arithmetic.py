@@ -7,7 +7,16 @@ from rabbet import lax
 from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
-from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
+from rabbet.numpy.arguments import (
+    all_arrays,
+    as_array,
+    check,
+    in_dtype,
+    integers_of_booleans,
+    kind_of,
+    promote_to_float,
+    weak_as,
+)
 from rabbet.numpy.lengths import hypot
 from rabbet.numpy.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 
@@ -130,9 +139,16 @@ remainder = mod = binary(
     kinds="",
     prepare=lifted,
 )
+
+
+def rest(x, y):
+    """``lax.rem``, of booleans as integers."""
+    return lax.rem(*integers_of_booleans(x, y))
+
+
 fmod = binary(
     "fmod",
-    lax.rem,
+    rest,
     """What is left of ``x / y``, with the sign of ``x``.
 
     >>> rnp.fmod(rnp.array([7, -7]), 3)
@@ -182,7 +198,7 @@ def number_wins(primitive):
         if kind_of(best) != "f":
             return best
         x, y = [full_rank(v, aval) for v in in_dtype((x, y), aval.dtype, aval.weak_type)]
-        return lax.select(lax.ne(x, x), y, lax.select(lax.ne(y, y), x, best))
+        return weak_as(lax.select(lax.ne(x, x), y, lax.select(lax.ne(y, y), x, best)), best)
 
     return pick
 
@@ -349,7 +365,10 @@ def copysign(x, y, /):
       >>> rnp.copysign(rnp.array([1.0, -2.0]), rnp.array([-0.0, 5.0]))
       Array([-1.,  2.], dtype=float32)
     """
-    x, y = promote_to_float("copysign", x, y)
+    x, y = all_arrays(promote_to_float("copysign", x, y))
+    if "c" in (kind_of(x), kind_of(y)):
+        raise DTypeError("copysign is not defined on complex numbers, which have no sign")
+    x, y = [full_rank(v, typeof(lax.add(x, y))) for v in (x, y)]
     return lax.select(signbit(y), lax.neg(lax.abs(x)), lax.abs(x))
 
 
@@ -385,64 +404,6 @@ def heaviside(x, y, /):
     return lax.select(lax.eq(x, 0.0), y, lax.select(lax.ne(x, x), x, step))
 
 
-@fused
-def gcd(x1, x2):
-    """The greatest common divisor of integers, never negative; ``gcd(0, 0)`` is 0.
-
-    Raises:
-      TypeError: for operands that are not integers.
-
-    Example:
-      >>> rnp.gcd(rnp.array([12, 9]), 6)
-      Array([6, 3], dtype=int32)
-    """
-    x, y = integers("gcd", x1, x2)
-    return euclid(lax.abs(x), lax.abs(y))
-
-
-@fused
-def lcm(x1, x2):
-    """The least common multiple of integers, never negative; 0 if either is 0.
-
-    Raises:
-      TypeError: for operands that are not integers.
-
-    Example:
-      >>> rnp.lcm(rnp.array([4, 6]), 6)
-      Array([12,  6], dtype=int32)
-    """
-    x, y = integers("lcm", x1, x2)
-    x, y = lax.abs(x), lax.abs(y)
-    common = euclid(x, y)
-    safe = lax.select(lax.eq(common, 0), lax.full_like(common, 1), common)
-    return lax.mul(lax.div(x, safe), y)
-
-
-def integers(name, x, y):
-    """Two integer operands in one dtype and shape, or a ``TypeError``."""
-    x, y = promote(name, x, y)
-    if kind_of(x) not in "iu" or kind_of(y) not in "iu":
-        raise DTypeError(f"{name} takes integers, got {typeof(x).str_short()} and {typeof(y).str_short()}")
-    return [full_rank(as_array(v), typeof(lax.add(x, y)).strong()) for v in (x, y)]
-
-
-def euclid(x, y):
-    """Euclid's algorithm, in a loop that ends when all elements are done. Unrolled, the steps take LLVM
-    forever where it knows that an operand is small, such as a bool that was made an integer.
-    """
-
-    def step(pair):
-        x, y = pair
-        done = lax.eq(y, 0)
-        rest = lax.rem(x, lax.select(done, lax.full_like(y, 1), y))
-        return lax.select(done, x, y), lax.select(done, y, rest)
-
-    def goes_on(pair):
-        return lax.reduce_or(lax.ne(pair[1], 0), tuple(range(typeof(pair[1]).ndim)))
-
-    return lax.while_loop(goes_on, step, (x, y))[0]
-
-
 __all__ = [
     "abs",
     "absolute",
@@ -459,10 +420,8 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
-    "gcd",
     "heaviside",
     "hypot",
-    "lcm",
     "maximum",
     "minimum",
     "mod",

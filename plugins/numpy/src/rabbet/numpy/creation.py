@@ -6,11 +6,11 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding
+from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding, with_weak_type
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.numpy.arguments import as_array, axis_of, check, promote_to_float, shape_of
+from rabbet.numpy.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.reductions import converted, spread_to
 
@@ -98,8 +98,7 @@ def like(name, a, value, dtype, shape, device):
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
     if dtype is None and aval.weak_type:
-        weak = lax.convert_element_type(lax.full(shape, value, aval.dtype), dtypes.scalar_type_of(aval.dtype))
-        return on_device(weak, device)
+        return on_device(with_weak_type(lax.full(shape, value, aval.dtype)), device)
     return on_device(lax.full_like(a, value, aval.dtype if dtype is None else dtype, shape), device)
 
 
@@ -280,7 +279,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     at = axis_of("linspace", axis, len(shape) + 1)
     out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, len(shape) + 1)))
     out = converted(out, wanted)
-    return (out, step) if retstep else out
+    return (out, converted(step, wanted)) if retstep else out
 
 
 def between(start, stop, num, gaps, endpoint):
@@ -320,10 +319,11 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
       Array([1.0000000e+00, 1.0000000e+01, 1.0000001e+02, 1.0000001e+03],
             dtype=float32)
     """
-    start, stop = promote_to_float("geomspace", start, stop)
-    start, stop = as_array(start), as_array(stop)
+    start, stop = all_arrays(promote_to_float("geomspace", start, stop))
     sign = lax.sign(start)
-    logs = linspace(lax.log(lax.mul(start, sign)), lax.log(lax.mul(stop, sign)), num, endpoint, axis=0)
+    # Divided by a number of length 1: multiplied by its conjugate, which of a real one is itself.
+    back = lax.conj(sign) if dtypes.kind(typeof(sign).dtype) == "c" else sign
+    logs = linspace(lax.log(lax.mul(start, back)), lax.log(lax.mul(stop, back)), num, endpoint, axis=0)
     out = lax.mul(lax.exp(logs), spread_to(sign, logs.aval.shape))
     at = axis_of("geomspace", axis, out.ndim)
     out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, out.ndim)))

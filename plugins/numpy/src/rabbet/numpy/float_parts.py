@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused
+from rabbet.extend.functions import fused, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axis_of, check, kind_of, promote_to_float
 from rabbet.numpy.arithmetic import remainder
@@ -135,10 +135,10 @@ def nextafter(x, y, /):
       >>> rnp.nextafter(1.0, 2.0) - 1.0
       Array(1.1920929e-07, dtype=float32, weak_type=True)
     """
-    weak = all(typeof(v).weak_type for v in (x, y))
+    weak = dtypes.promote(x, y)[1]
     x, y = real_floats("nextafter", x, y)
     out = lax.nextafter(x, y)
-    return lax.convert_element_type(out, float) if weak else out
+    return with_weak_type(out) if weak else out
 
 
 @fused
@@ -187,7 +187,7 @@ def i0(x):
     (x,) = real_floats("i0", x)
     modulus = lax.mul(x, lax.sign(x))  # whose slope at 0 is 0, as that of i0 is
     out = lax.mul(lax.bessel_i0e(x), lax.exp(modulus))
-    return lax.convert_element_type(out, float) if weak else out
+    return with_weak_type(out) if weak else out
 
 
 @fused(static=("axis", "period"))

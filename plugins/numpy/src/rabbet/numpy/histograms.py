@@ -77,19 +77,22 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
 @fused(static=("density",))
 def filled(a, edges, weights, density):
     """Counts, given the edges; the last bin includes its right edge."""
-    dtype = dtypes.to_inexact(dtypes.result_type(a, weights))
+    counted_in = dtypes.to_inexact(dtypes.result_type(a, weights))
+    dtype = counted_in
+    if kind_of(a) != "c" and dtypes.kind(dtype) == "c":  # weights may be complex, places not
+        dtype = dtypes.to_inexact(a.dtype)
     flat = converted(lax.reshape(a, (a.size,)), dtype)
     n = edges.shape[0] - 1
     edges = converted(edges, dtype)
     at = lax.sub(searchsorted(edges, flat, side="right"), 1)
     at = choose_by(lax.eq(flat, edges[-1]), n - 1, at)
     at = choose_by(lax.lt(at, 0), n, at)
-    weights = lax.convert_element_type(weights, dtype)
+    weights = lax.convert_element_type(weights, counted_in)
     counts = counted(at, lax.reshape(weights, (weights.size,)) if typeof(weights).ndim else weights, n)
     if not density:
         return counts
     return lax.div(
-        lax.div(counts, lax.sub(edges[1:], edges[:-1])),
+        lax.div(counts, converted(lax.sub(edges[1:], edges[:-1]), counted_in)),
         lax.broadcast_in_dim(lax.reduce_sum(counts, (0,)), (n,), ()),
     )
 

@@ -211,6 +211,8 @@ def choose(a, choices, out=None, mode="raise"):
     if isinstance(choices, str):
         raise TypeError(f"choose: choices is a sequence of arrays, got {choices!r}")
     n = len(choices)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if mode == "raise":
         host = np.asarray(a)
         if host.size and not (host.min() >= 0 and host.max() < n):

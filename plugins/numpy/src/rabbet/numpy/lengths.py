@@ -6,7 +6,7 @@ from rabbet_custom_rules import custom_rules
 
 from rabbet import lax
 from rabbet.extend.functions import fused
-from rabbet.numpy.arguments import kind_of, promote_to_float
+from rabbet.numpy.arguments import all_arrays, kind_of, promote_to_float
 
 
 @fused
@@ -17,7 +17,7 @@ def hypot(x, y, /):
       >>> rnp.hypot(rnp.array([3.0, 5.0]), rnp.array([4.0, 12.0]))
       Array([ 5.      , 12.999999], dtype=float32)
     """
-    x, y = promote_to_float("hypot", x, y)
+    x, y = all_arrays(promote_to_float("hypot", x, y))
     if kind_of(x) == "c" or kind_of(y) == "c":
         raise TypeError("hypot is not defined on complex numbers; use abs")
     return length(x, y)

@@ -5,7 +5,8 @@ import math
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
-from rabbet.numpy.arguments import as_array, check, kind_of, no_out, promote
+from rabbet.numpy.arguments import all_arrays, as_array, check, integers_of_booleans, kind_of, no_out, promote
+from rabbet.numpy.conversion import asarray
 from rabbet.numpy.ufuncs import binary, named, unary
 
 
@@ -191,7 +192,7 @@ bitwise_not = bitwise_invert = invert = unary(
 )
 left_shift = bitwise_left_shift = binary(
     "left_shift",
-    lax.shift_left,
+    lambda x, y: lax.shift_left(*integers_of_booleans(x, y)),
     """``x`` shifted left by ``y`` bits.
 
     >>> rnp.bitwise_left_shift(rnp.array([1, 3]), 2)
@@ -203,6 +204,7 @@ left_shift = bitwise_left_shift = binary(
 
 def shift_right(x, y):
     """``x >> y``; the sign of a signed integer stays."""
+    x, y = integers_of_booleans(x, y)
     unsigned = "u" in (kind_of(x), kind_of(y))
     return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
 
@@ -370,7 +372,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
       >>> rnp.isclose(rnp.array([1.0, 2.0]), rnp.array([1.0 + 1e-7, 2.1]))
       Array([ True, False], dtype=bool)
     """
-    a, b = promote("isclose", a, b)
+    a, b = all_arrays(promote("isclose", a, b))
     if typeof(a).is_extended:  # keys have no distance
         return lax.eq(a, b)
     if kind_of(a) in "biu" and kind_of(b) in "biu":
@@ -395,14 +397,20 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return lax.reduce_and(close, axes=tuple(range(close.ndim)))
 
 
-@fused(static=("equal_nan",))
 def array_equal(a1, a2, equal_nan=False):
-    """Whether two arrays have one shape and equal elements: one boolean.
+    """Whether two arrays or lists have one shape and equal elements: one boolean.
 
     Example:
       >>> rnp.array_equal(rnp.arange(3), rnp.array([0, 1, 2]))
       Array(True, dtype=bool)
     """
+    a1, a2 = [asarray(a) if isinstance(a, (list, tuple)) else a for a in (a1, a2)]
+    return all_equal(a1, a2, equal_nan=bool(equal_nan))
+
+
+@fused(static=("equal_nan",))
+def all_equal(a1, a2, equal_nan):
+    """``array_equal`` of arrays."""
     check("array_equal", a1, a2)
     if typeof(a1).shape != typeof(a2).shape:
         return lax.full((), False)
@@ -412,14 +420,19 @@ def array_equal(a1, a2, equal_nan=False):
     return lax.reduce_and(same, axes=tuple(range(same.ndim)))
 
 
-@fused
 def array_equiv(a1, a2):
-    """Whether two arrays broadcast to one shape and are equal there: one boolean.
+    """Whether two arrays or lists broadcast to one shape and are equal there: one boolean.
 
     Example:
       >>> rnp.array_equiv(rnp.ones(3), rnp.ones((2, 3)))
       Array(True, dtype=bool)
     """
+    return equal_where_spread(*[asarray(a) if isinstance(a, (list, tuple)) else a for a in (a1, a2)])
+
+
+@fused
+def equal_where_spread(a1, a2):
+    """``array_equiv`` of arrays."""
     check("array_equiv", a1, a2)
     try:
         lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)

@@ -186,7 +186,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
       indexing: ``"xy"`` puts the second vector's axis first, ``"ij"`` keeps their order.
 
     Returns:
-      a list of arrays.
+      a tuple of arrays.
 
     Example:
       >>> x, y = rnp.meshgrid(rnp.arange(2), rnp.arange(3))
@@ -212,7 +212,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     for x, place in zip(vectors, places):
         shape = [n if not sparse or d == place else 1 for d, n in enumerate(full)]
         out.append(lax.broadcast_in_dim(x, shape, (place,)))
-    return out
+    return tuple(out)
 
 
 def indices(dimensions, dtype=None, sparse=False):

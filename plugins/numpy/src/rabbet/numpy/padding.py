@@ -13,7 +13,7 @@ from rabbet.numpy.reductions import spread_to
 from rabbet.numpy.shaping import array_of
 
 
-def widths_of(array, pad_width):
+def widths_of(array, pad_width, name="pad_width"):
     """``(low, high)`` for each dimension, from an int, a pair, or pairs."""
     ndim = typeof(array).ndim
     if isinstance(pad_width, dict):
@@ -26,23 +26,24 @@ def widths_of(array, pad_width):
         widths = tuple([(operator.index(lo), operator.index(hi)) for lo, hi in pairs])
     except (TypeError, ValueError):
         raise ValueError(
-            f"pad: pad_width must be an int, a pair, or {ndim} pairs for "
+            f"pad: {name} must be an int, a pair, or {ndim} pairs for "
             f"{typeof(array).str_short()}, got {pad_width!r}"
         ) from None
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError(
-            f"pad: widths must not be negative, got {pad_width!r}; take a slice to remove elements"
+            f"pad: {name} must not be negative, got {pad_width!r}; take a slice to remove elements"
         )
     return widths
 
 
-PAD_MODES = "constant edge reflect symmetric wrap empty mean maximum minimum linear_ramp".split()
+PAD_MODES = "constant edge reflect symmetric wrap empty mean median maximum minimum linear_ramp".split()
+OF_LINES = ("mean", "median", "maximum", "minimum")
 
 
 # What each mode takes besides the widths.
 TAKES = {
     "constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type",
-    "symmetric": "reflect_type",
+    "symmetric": "reflect_type", **dict.fromkeys(OF_LINES, "stat_length"),
 }  # fmt: skip
 
 
@@ -55,11 +56,14 @@ def pad(array, pad_width, mode="constant", **kwargs):
         these.
       mode: ``"constant"``, ``"edge"`` (repeat the outermost), ``"reflect"`` and ``"symmetric"`` (mirror
         without and with the outermost), ``"wrap"`` (from the other end), ``"empty"``, ``"mean"``,
-        ``"maximum"``, ``"minimum"`` (of the line), or
-        ``"linear_ramp"`` (down to ``end_values``).
+        ``"median"``, ``"maximum"``, ``"minimum"`` (of the line), ``"linear_ramp"`` (down to ``end_values``);
+        or a function ``(line, widths, axis, kwargs)`` that returns each line along each axis, which it is
+        given with zeros around it.
       kwargs: ``constant_values`` for ``"constant"`` and ``end_values`` for ``"linear_ramp"``: a number, a
         pair, or a pair per dimension, 0 by default. ``reflect_type`` for ``"reflect"`` and
-        ``"symmetric"``: ``"even"``.
+        ``"symmetric"``: ``"even"``, or ``"odd"``: mirrored at the outermost element, not only at its place.
+        ``stat_length`` for the modes of a line: how many elements at each end count, as ``pad_width``; all by
+        default. A function is given them all.
 
     Raises:
       ValueError: for negative widths, an empty dimension that has nothing to repeat, or what the mode does
@@ -74,19 +78,37 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """
     array = array_of("pad", array)
     widths = widths_of(array, pad_width)
+    if callable(mode):
+        return padded_by_function(array, widths, mode, kwargs)
+    if mode not in PAD_MODES:
+        raise NotImplementedError(f"pad: mode {mode!r} is not there; modes: {', '.join(PAD_MODES)}")
     takes = TAKES.get(mode, "")
-    reflect_type = kwargs.get("reflect_type", "even")
-    if mode not in PAD_MODES or reflect_type != "even":
-        raise NotImplementedError(
-            f"pad: mode {mode!r} with reflect_type {reflect_type!r} is not "
-            f"there; modes: {', '.join(PAD_MODES)}"
-        )
     others = ", ".join(sorted(set(kwargs) - {takes}))
     if others:
         raise ValueError(f"pad: mode {mode!r} takes {takes or 'no further arguments'}, got {others}")
     if mode in ("constant", "empty", "linear_ramp"):
         return padded_with_values(array, widths, values_of(array, kwargs.get(takes, 0)), mode)
-    return padded(array, widths, mode)
+    reflect_type, counted = kwargs.get("reflect_type", "even"), kwargs.get("stat_length")
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    lengths = None if counted is None else widths_of(array, counted, "stat_length")
+    if lengths is not None and any(n == 0 for pair in lengths for n in pair):
+        raise ValueError(f"pad: stat_length must be at least 1, got {counted!r}")
+    return padded(array, widths, mode, lengths, reflect_type == "odd")
+
+
+def padded_by_function(array, widths, function, kwargs):
+    """Zeros around, which a function fills in: along the first axis, then along the next."""
+    from rabbet.numpy.vectorizing import apply_along_axis
+
+    out = lax.pad(array, lax.full((), 0, array.dtype), [(low, high, 0) for low, high in widths])
+    for axis, pair in enumerate(widths):
+        n = out.shape[axis]
+        lines = apply_along_axis(function, axis, out, pair, axis, kwargs)
+        if lines.shape != out.shape:
+            raise ValueError(f"pad: the function must return a line of {n} elements, as it is given one")
+        out = lines
+    return out
 
 
 def values_of(array, values):
@@ -135,8 +157,8 @@ def outermost(array, axis, side):
     )
 
 
-@fused(static=("widths", "mode"))
-def padded(array, widths, mode):
+@fused(static=("widths", "mode", "lengths", "odd"))
+def padded(array, widths, mode, lengths, odd):
     """Padding by elements of the array, or by what is computed from them."""
     for axis, (low, high) in enumerate(widths):
         n = array.shape[axis]
@@ -147,10 +169,19 @@ def padded(array, widths, mode):
                 f"pad: axis {axis} of {array.aval.str_short()} is empty, so mode "
                 f"{mode!r} has nothing to repeat"
             )
-        if mode in ("mean", "maximum", "minimum"):
-            line = line_of(array, axis, mode)
-            sides = [spread_to(line, (*array.shape[:axis], w, *array.shape[axis + 1 :])) for w in (low, high)]
+        if mode in OF_LINES:
+            first, last = (n, n) if lengths is None else [min(k, n) for k in lengths[axis]]
+            ends = [
+                lax.slice_in_dim(array, 0, first, axis=axis),
+                lax.slice_in_dim(array, n - last, n, axis=axis),
+            ]
+            sides = [
+                spread_to(line_of(end, axis, mode), (*array.shape[:axis], w, *array.shape[axis + 1 :]))
+                for end, w in zip(ends, (low, high), strict=True)
+            ]
             array = lax.concatenate([sides[0], array, sides[1]], axis)
+        elif odd and n > 1:
+            array = mirrored_oddly(array, axis, (low, high), mode)
         else:
             # NumPy knows where each padded place comes from: let it pad the positions.
             at = np.pad(np.arange(n, dtype="int32"), (low, high), mode)
@@ -158,14 +189,39 @@ def padded(array, widths, mode):
     return array
 
 
-def line_of(array, axis, mode):
-    """The mean or an extreme along an axis, of size 1 there."""
-    from rabbet.numpy import reductions, statistics
+def mirrored_oddly(array, axis, widths, mode):
+    """Each end mirrored at its outermost element: twice that element less the one as far inside; and so on.
 
-    if mode == "mean":
-        mean = statistics.mean(array, axis, keepdims=True)
+    From one mirror image to the next what is between the ends is added once more, so that a place in the
+    image ``q`` is known at once.
+    """
+    n = array.shape[axis]
+    q, at = np.divmod(np.arange(-widths[0], n + widths[1]), n - 1 if mode == "reflect" else n)
+    turned = q % 2 == 1
+    at = np.where(turned, n - 1 - at, at)
+
+    def along(values, dtype):
+        shape = [len(values) if d == axis else 1 for d in range(array.ndim)]
+        return asarray(np.reshape(values, shape), dtype)
+
+    first, end = outermost(array, axis, 0), outermost(array, axis, 1)
+    found = array[(slice(None),) * axis + (at,)]
+    shape = found.shape
+    images = lax.mul(spread_to(along(q, array.dtype), shape), spread_to(lax.sub(end, first), shape))
+    flipped = lax.sub(spread_to(lax.add(end, first), shape), found)
+    image = lax.select(spread_to(along(turned, bool), shape), flipped, found)
+    return lax.select(spread_to(along(q == 0, bool), shape), found, lax.add(image, images))
+
+
+def line_of(array, axis, mode):
+    """The mean, the median or an extreme along an axis, of size 1 there."""
+    from rabbet.numpy import quantiles, reductions, statistics
+
+    if mode in ("mean", "median"):
+        mean = (statistics.mean if mode == "mean" else quantiles.median)(array, axis, keepdims=True)
         return lax.convert_element_type(
-            lax.round(mean) if dtypes.kind(array.dtype) in "iu" else mean, array.dtype
+            lax.round(mean, lax.RoundingMethod.TO_NEAREST_EVEN) if dtypes.kind(array.dtype) in "iu" else mean,
+            array.dtype,
         )
     return (reductions.max if mode == "maximum" else reductions.min)(array, axis, keepdims=True)
 

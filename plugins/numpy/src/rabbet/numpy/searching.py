@@ -306,6 +306,10 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
       Array([False,  True, False,  True], dtype=bool)
     """
     check("isin", element, test_elements)
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(
+            f"isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got {method!r}"
+        )
     dtype = dtypes.result_type(element, test_elements)
     element, tests = [as_array(lax.convert_element_type(x, dtype)) for x in (element, test_elements)]
     full = (*element.shape, tests.size)

@@ -1,9 +1,10 @@
 """Choosing and rounding, elementwise: where, clip, select, round, and the parts of complex numbers."""
 
 import math
+import operator
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, is_python_scalar
+from rabbet.extend.functions import fused, is_python_scalar, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
 from rabbet.numpy.logic import truth
@@ -96,11 +97,11 @@ def select(condlist, choicelist, default=0):
         raise ValueError(
             f"select: {len(condlist)} conditions and {len(choicelist)} choices; give as many, at least one"
         )
-    dtype = dtypes.result_type(default, *choicelist)
-    out = in_dtype((default,), dtype)[0]
+    dtype, weak = dtypes.promote(default, *choicelist)
+    out = in_dtype((default,), dtype, weak)[0]
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         out = choose_by(condition, choice, out)
-    return lax.convert_element_type(out, dtype)
+    return with_weak_type(out, weak, dtype)
 
 
 # ---------------------------------------------------------------------------------------------- rounding
@@ -160,6 +161,7 @@ def round(a, decimals=0, out=None):
       Array([0.5 , 1.5 , 2.34], dtype=float32)
     """
     check("round", a)
+    decimals = operator.index(decimals)
     kind = kind_of(a)
     if kind in "biu":
         if decimals < 0:
@@ -217,7 +219,7 @@ def angle(z, deg=False):
     """
     (z,) = promote_to_float("angle", z)
     parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
-    out = lax.atan2(*[lax.convert_element_type(p, float) if typeof(z).weak_type else p for p in parts])
+    out = lax.atan2(*[with_weak_type(p) if typeof(z).weak_type else p for p in parts])
     return lax.mul(out, 180 / math.pi) if deg else out
 
 

@@ -171,7 +171,7 @@ def rollaxis(a, axis, start=0):
     """
     a = array_of("rollaxis", a)
     axis = axis_of("rollaxis", axis, a.ndim)
-    start = start if start == a.ndim else axis_of("rollaxis", start, a.ndim + 1)
+    start = start if start == a.ndim else axis_of("rollaxis", start, a.ndim)
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
@@ -244,7 +244,7 @@ def broadcast_shapes(*shapes):
 
 @fused
 def broadcast_arrays(*args):
-    """The arrays, broadcast to one shape: a list.
+    """The arrays, broadcast to one shape: a tuple.
 
     Example:
       >>> [x.shape for x in rnp.broadcast_arrays(rnp.ones((3, 1)), rnp.ones(4))]
@@ -252,7 +252,7 @@ def broadcast_arrays(*args):
     """
     arrays = [array_of("broadcast_arrays", a) for a in args]
     full = lax.broadcast_shapes(*[a.shape for a in arrays]) if arrays else ()
-    return [spread_to(a, full) for a in arrays]
+    return tuple([spread_to(a, full) for a in arrays])
 
 
 def at_least(name, rank):
@@ -269,12 +269,12 @@ def at_least(name, rank):
         return lax.expand_dims(x, tuple(range(rank - x.ndim)))
 
     def function(*arys):
-        return one(arys[0]) if len(arys) == 1 else [one(x) for x in arys]
+        return one(arys[0]) if len(arys) == 1 else tuple([one(x) for x in arys])
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Arrays with at least {rank} dimension{'s' * (rank > 1)}, new ones of "
-        f"size 1; a list for several arrays.\n\n>>> rnp.{name}(rnp.arange(3)).shape\n"
+        f"size 1; a tuple for several arrays.\n\n>>> rnp.{name}(rnp.arange(3)).shape\n"
         f"{(3,) if rank == 1 else (1, 3) if rank == 2 else (1, 3, 1)}"
     )
     return function

@@ -9,11 +9,12 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.numpy.arguments import check, kind_of
-from rabbet.numpy.arithmetic import divide
+from rabbet.numpy.arithmetic import divide, multiply
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.creation import default_float
+from rabbet.numpy.float_parts import i0
 from rabbet.numpy.products import operands
 from rabbet.numpy.reductions import converted
 from rabbet.numpy.selection import choose_by
@@ -22,34 +23,52 @@ from rabbet.numpy.sorting import searchsorted
 from rabbet.numpy.statistics import average
 
 
-@fused(static=("period",))
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation between the points ``(xp, fp)`` at ``x``.
 
     Args:
       x: where.
       xp, fp: vectors of one length, ``xp`` increasing.
-      left, right: the values outside, by default those at the ends.
+      left, right: the values outside, by default those at the ends; ``"extrapolate"`` goes on along the first
+        or the last piece.
       period: the period of ``xp``; then ``left`` and ``right`` do not matter.
+
+    Raises:
+      TypeError: for complex ``x`` or ``xp``.
+      ValueError: for vectors of different lengths, a period of 0, or another text.
 
     Example:
       >>> rnp.interp(rnp.array([0.5, 3.0]), rnp.array([0.0, 1.0, 2.0]), rnp.array([0.0, 10.0, 20.0]))
       Array([ 5., 20.], dtype=float32)
     """
+    for name, side in (("left", left), ("right", right)):
+        if isinstance(side, str) and side != "extrapolate":
+            raise ValueError(f"interp: {name} must be a number or 'extrapolate', got {side!r}")
+    if period is not None and float(period) == 0:
+        raise ValueError("interp: the period must not be 0")
+    given = [None if isinstance(side, str) else side for side in (left, right)]
+    goes_on = (isinstance(left, str), isinstance(right, str))
+    return interpolated(x, xp, fp, *given, period=period, goes_on=goes_on)
+
+
+@fused(static=("period", "goes_on"))
+def interpolated(x, xp, fp, left, right, period, goes_on):
+    """``interp``, told on which sides the outer pieces go on."""
     check("interp", x, xp, fp)
     if "c" in (kind_of(x), kind_of(xp)):
         raise DTypeError(
             f"interp takes real x and xp, got {typeof(x).str_short()} and {typeof(xp).str_short()}"
         )
     dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
-    x, xp, fp = [converted(array_of("interp", v), dtype) for v in (x, xp, fp)]
+    real = dtypes.to_inexact(dtypes.result_type(x, xp)) if dtypes.kind(dtype) == "c" else dtype
+    x, xp, fp = [converted(array_of("interp", v), d) for v, d in ((x, real), (xp, real), (fp, dtype))]
     if xp.ndim != 1 or fp.shape != xp.shape:
         raise ValueError(
             f"interp: xp and fp must be vectors of one length, got "
             f"{xp.aval.str_short()} and {fp.aval.str_short()}"
         )
     if period is not None:
-        x, xp, fp = periodic(x, xp, fp, float(period))
+        x, xp, fp = periodic(x, xp, fp, abs(float(period)))
     n = xp.shape[0]
     right_of = lax.max(lax.min(searchsorted(xp, x, side="right"), n - 1), 1)
     x0, x1 = xp[right_of - 1], xp[right_of]
@@ -57,11 +76,14 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     width = lax.sub(x1, x0)
     flat = lax.eq(width, 0.0)
     share = lax.div(lax.sub(x, x0), lax.select(flat, lax.full_like(width, 1), width))
-    out = lax.select(flat, f0, lax.add(f0, lax.mul(share, lax.sub(f1, f0))))
+    out = lax.select(flat, f0, lax.add(f0, lax.mul(converted(share, dtype), lax.sub(f1, f0))))
     if period is not None:
         return out
-    out = choose_by(lax.lt(x, xp[0]), fp[0] if left is None else left, out)
-    return choose_by(lax.gt(x, xp[-1]), fp[-1] if right is None else right, out)
+    if not goes_on[0]:
+        out = choose_by(lax.lt(x, xp[0]), fp[0] if left is None else left, out)
+    if not goes_on[1]:
+        out = choose_by(lax.gt(x, xp[-1]), fp[-1] if right is None else right, out)
+    return out
 
 
 def periodic(x, xp, fp, period):
@@ -186,14 +208,21 @@ hanning = window(
 
 
 def kaiser(M, beta):
-    """The Kaiser window of ``M`` points of the shape ``beta``, a known number.
+    """The Kaiser window of ``M`` points of the shape ``beta``, a number.
 
     Example:
       >>> rnp.kaiser(5, 8.0)
       Array([0.00233883, 0.36897272, 1.        , 0.36897272, 0.00233883],
             dtype=float32)
     """
-    return asarray(np.kaiser(operator.index(M), float(beta)), default_float())
+    M = operator.index(M)
+    if not is_tracer(beta):
+        return asarray(np.kaiser(M, float(beta)), default_float())
+    if M < 2:
+        return lax.full((max(M, 0),), 1.0, default_float())
+    half = (M - 1) / 2
+    heights = asarray(np.sqrt(1 - ((np.arange(M) - half) / half) ** 2), default_float())
+    return divide(i0(multiply(beta, heights)), i0(beta))
 
 
 # -------------------------------------------------------------------------------------------- covariance
@@ -226,6 +255,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights: Any = None
     total: Any = float(x.shape[1])
+    if fweights is not None and kind_of(fweights) not in "biu":
+        raise DTypeError(
+            f"cov: fweights are numbers of times, so integers, got {typeof(fweights).str_short()}"
+        )
     for w in (fweights, aweights):
         if w is not None:
             w = converted(w, dtype)

@@ -190,6 +190,10 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         raise ValueError(f"searchsorted looks in a vector, got {a.aval.str_short()}")
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ValueError(
+            f"searchsorted: method must be 'scan', 'scan_unrolled', 'sort' or 'compare_all', got {method!r}"
+        )
     dtype = dtypes.result_type(a, v)
     a, v = lax.convert_element_type(a, dtype), lax.convert_element_type(v, dtype)
     if sorter is not None:
@@ -217,11 +221,11 @@ def after(found, v, side):
         out = less(found, v)
         return (
             out
-            if kind_of(v) != "f"
+            if kind_of(v) not in "fc"
             else lax.bitwise_or(out, lax.bitwise_and(lax.ne(v, v), lax.eq(found, found)))
         )
     out = less_equal(found, v)
-    return out if kind_of(v) != "f" else lax.bitwise_or(out, lax.ne(v, v))
+    return out if kind_of(v) not in "fc" else lax.bitwise_or(out, lax.ne(v, v))
 
 
 @fused(static=("right", "method"))

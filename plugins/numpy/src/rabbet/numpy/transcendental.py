@@ -9,7 +9,7 @@ from rabbet_custom_rules import custom_rules
 from rabbet import lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
-from rabbet.numpy.arguments import kind_of, promote_to_float
+from rabbet.numpy.arguments import all_arrays, kind_of, promote_to_float
 from rabbet.numpy.ufuncs import binary, float_unary, to_float, unary
 
 # --------------------------------------------------------------------------- exponentials and logarithms
@@ -116,6 +116,7 @@ def log_sum_jvp(primals, tangents):
 
 def log2_sum(x, y):
     """``log2(2 ** x + 2 ** y)`` by way of the natural one."""
+    x, y = all_arrays((x, y))
     return lax.mul(log_sum(lax.mul(x, math.log(2)), lax.mul(y, math.log(2))), 1 / math.log(2))
 
 

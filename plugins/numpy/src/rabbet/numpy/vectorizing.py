@@ -175,7 +175,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     axis = axis_of("apply_along_axis", axis, arr.ndim)
     run = lambda line: func1d(line, *args, **kwargs)
     for _ in range(axis + 1, arr.ndim):
-        run = rb.vmap(run, in_axes=1, out_axes=-1)
+        run = rb.vmap(run, in_axes=-1, out_axes=-1)  # the last of those that are left
     for _ in range(axis):
         run = rb.vmap(run)
     return run(arr)

@@ -8,7 +8,14 @@ import numpy as np
 
 from rabbet import Array, dtypes, lax
 from rabbet.errors import DTypeError
-from rabbet.extend.functions import broadcast_operands, cast_operand, fused, is_array_like, is_python_scalar
+from rabbet.extend.functions import (
+    broadcast_operands,
+    cast_operand,
+    fused,
+    is_array_like,
+    is_python_scalar,
+    with_weak_type,
+)
 from rabbet.extend.transform import Tracer, typeof
 
 if TYPE_CHECKING:  # an array's operators are given to its class when it is made, which checkers cannot see
@@ -68,7 +75,7 @@ def as_array(x, dtype, weak=False):
     """One value as an array of a dtype."""
     x = cast_operand(x, typeof(x), dtype, weak)
     if is_python_scalar(x) or not hasattr(x, "aval"):
-        return lax.convert_element_type(x, dtypes.scalar_type_of(dtype) if weak else dtype)
+        return with_weak_type(x, dtype=dtype) if weak else lax.convert_element_type(x, dtype)
     return x
 
 

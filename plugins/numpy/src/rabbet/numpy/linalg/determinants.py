@@ -66,7 +66,7 @@ def slogdet(a, *, method=None):
 
     Args:
       a: of shape ``(..., n, n)``.
-      method: None or ``"lu"``.
+      method: None, ``"lu"`` or ``"qr"``; all give one result.
 
     Returns:
       ``(sign, logabsdet)`` of shape ``(...)``; for a singular matrix 0 and ``-inf``.
@@ -77,7 +77,7 @@ def slogdet(a, *, method=None):
       (Array(-1., dtype=float32), Array(0.6931472, dtype=float32))
     """
     a = square("slogdet", a)
-    one_of("slogdet", "method", method, (None, "lu"))
+    one_of("slogdet", "method", method, (None, "lu", "qr"))
     diagonal, sign = factored(a)
     last = (diagonal.ndim - 1,)
     sign = lax.mul(sign, lax.reduce_prod(lax.sign(diagonal), last))

@@ -12,6 +12,7 @@ from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.matrices import eye
 from rabbet.numpy.products import matmul, operands
 from rabbet.numpy.reductions import spread_to
+from rabbet.numpy.shaping import array_of
 
 
 @fused
@@ -185,11 +186,14 @@ def matrix_power(a, n):
 
     Example:
       >>> rnp.linalg.matrix_power(rnp.array([[1, 1], [0, 1]]), 3)
-      Array([[1., 3.],
-             [0., 1.]], dtype=float32)
+      Array([[1, 3],
+             [0, 1]], dtype=int32)
     """
-    a = square("matrix_power", a)
     n = operator.index(n)
+    given = array_of("matrix_power", a)
+    a = square("matrix_power", a)
+    if n >= 0:  # a product of integers is one
+        a = given
     if n == 0:
         return spread_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     if n < 0:
