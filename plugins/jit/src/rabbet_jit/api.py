@@ -301,7 +301,7 @@ class Jitted(Asked):
 def _on(x, device):
     from rabbet import device_put
 
-    return x if x.device is device else device_put(x, device)
+    return x if x.spec.device is device else device_put(x, device)
 
 
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
