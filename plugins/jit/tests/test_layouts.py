@@ -181,3 +181,14 @@ def test_the_order_is_part_of_what_finds_a_program():
     for order in ORDERS:
         f(turned(HOST, order))
     assert f._cache_size() == len(ORDERS)
+
+
+def test_one_device_may_be_named_beside_an_order():
+    here, x = rb.device_put(1.0).sharding, turned(HOST, (2, 0, 1))
+    f = rb.jit(lambda x: (x + 1, x * 2), in_shardings=here, out_shardings=(here, x.format))
+    for given in (HOST, x):
+        one, two = f(given)
+        assert one.format.layout == Layout((0, 1, 2)) and two.format == x.format
+        assert one.sharding == two.sharding == here
+        np.testing.assert_array_equal(one, HOST + 1)
+        np.testing.assert_array_equal(two, HOST * 2)

@@ -15,8 +15,9 @@ class OrderedSharding(Sharding):
     first; ``in_order`` makes it.
 
     Example:
-      >>> from rabbet.extend.sharding import in_order
+      >>> from rabbet.extend.sharding import OrderedSharding, in_order
       >>> by_columns = in_order(rb.device_put(np.ones((2, 3))).sharding, (1, 0))
+      >>> assert type(by_columns) is OrderedSharding
       >>> by_columns.order, by_columns.attributes(2).rpartition(", ")[2]
       ((1, 0), 'mhlo.layout_mode = "{0,1}"')
     """

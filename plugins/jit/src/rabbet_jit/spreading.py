@@ -199,6 +199,8 @@ def spread_for(traced, wanted):
     outs = None if layouts is None else layouts.of_results(program.out_tree)
     if outs is not None:  # what is left in cells comes behind
         outs += (None,) * (len(program.closed.jaxpr.outvars) - len(outs))
+        only = SingleDeviceSharding(group.devices[0]) if len(group.devices) == 1 else None
+        outs = tuple([None if s == only else s for s in outs])  # there it is in any case
     for sharding in outs or ():
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(
