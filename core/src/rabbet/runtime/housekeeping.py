@@ -91,9 +91,12 @@ def live_arrays(platform=None):
 
 
 def placement_of(raw, aval, client):
-    """The placement of one of jaxlib's arrays that nobody here holds; over several devices as whole on each,
-    unless it says otherwise.
+    """The placement of one of jaxlib's arrays that nobody here holds; over several devices, where it does not
+    say how it was laid out, as whole on each.
     """
+    sharding = getattr(raw._sharding, "made_for", None)
+    if sharding is not None:
+        return spread_placement(aval, sharding)
     devices = [client.device(each.id) for each in adapter.devices_of(raw)]
     order = order_of(raw)
     if order is not None:

@@ -268,7 +268,9 @@ def raw_sharding(sharding, ndim, physical_ndim):
     more = physical_ndim - ndim
     parts = np.pad(parts, ((0, 0), (0, more)))
     hlo = raw_shards.tiled_hlo((*counts, *[1] * more), parts)
-    return adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+    raw = adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+    raw.made_for = sharding  # for those who find the array alone
+    return raw
 
 
 __all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]
