@@ -33,7 +33,7 @@ LOOKUPS = {
 }  # fmt: skip
 # What core is right to know: names of platforms and dtypes, which people write, a setting of its own, and the
 # name under which it asks for the methods of arrays.
-OWN = {"disable_jit", "Array.methods", "sharding"}
+OWN = {"disable_jit", "Array.format", "Array.methods", "sharding"}
 VOCABULARY = {*CATALOGUE["rabbet.backends"], *CATALOGUE["rabbet.dtypes"], *OWN}
 
 

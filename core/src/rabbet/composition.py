@@ -37,7 +37,7 @@ CONTEXTS = frozenset(setting.name for setting in CORE_SETTINGS if setting.contex
 def compose():
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
-    operators.give_to(Array, Tracer, array_methods)
+    operators.give_to(Array, Tracer, array_methods, array_format)
     dtypes.use_finder(find_dtype, dtype_names, refuse_dtype)
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
@@ -217,6 +217,11 @@ def load_backends():
 def array_methods():
     """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
     return public_name("Array.methods")
+
+
+def array_format(x):
+    """What ``x.format`` is, which a plugin knows."""
+    return public_name("Array.format")(x)
 
 
 def lax_function(name):

@@ -6,6 +6,7 @@ from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
 from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.device_groups import DeviceGroup, device_group
+from rabbet.runtime.ordering import OrderedSharding, in_order
 from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 from rabbet.runtime.shared_memory import to_donate
 from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
@@ -16,6 +17,7 @@ __all__ = [
     "Alive",
     "DeviceGroup",
     "EverywhereSharding",
+    "OrderedSharding",
     "OverDevices",
     "Shard",
     "Sharding",
@@ -25,6 +27,7 @@ __all__ = [
     "bring_to",
     "device_group",
     "from_host_parts",
+    "in_order",
     "is_described",
     "join_arrays",
     "places_in",

@@ -302,8 +302,10 @@ def listed(self: Any) -> list[str]:
     return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
 
 
-def give_to(array: Any, tracer: Any, methods: Callable) -> None:
-    """Put the methods on both classes; ``methods()`` returns the object whose functions the others are."""
+def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> None:
+    """Put the methods on both classes; ``methods()`` returns the object whose functions the others are, and
+    ``format_of(x)`` says how an array lies.
+    """
     global find_methods
     find_methods = methods
     for cls in (array, tracer):
@@ -334,6 +336,7 @@ def give_to(array: Any, tracer: Any, methods: Callable) -> None:
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
     array.to_device, array._repr_html_ = to_device, notebook_table
+    array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4
     refusals.give_to(tracer)

@@ -171,6 +171,7 @@ class SingleSharding(_jax.SingleDeviceSharding):
 class ManySharding(_jax.GSPMDSharding):
     """An array over several raw devices, laid out by an `HloSharding`."""
 
+    made_for = None  # the `Sharding` that it is jaxlib's form of
     memory_kind = property(lambda self: self._memory_kind)
 
     def _to_xla_hlo_sharding(self, num_dimensions):

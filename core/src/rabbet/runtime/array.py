@@ -58,14 +58,16 @@ class Array(metaclass=ArrayType):
     itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes per element.")
     nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes in all.")
     device = property(
-        lambda self: self.spec.layout or self.spec.device,
+        lambda self: self.spec.device if self.spec.layout is None else device_of(self.spec.layout.public),
         doc="The device that holds the array; its sharding, where there are several.",
     )
     committed = property(
         lambda self: self.spec.committed, doc="Whether the array was put on its device on purpose."
     )
     sharding = property(
-        lambda self: self.spec.layout or SingleDeviceSharding(self.spec.device),
+        lambda self: (
+            SingleDeviceSharding(self.spec.device) if self.spec.layout is None else self.spec.layout.public
+        ),
         doc="How the array is laid over devices.",
     )
     is_fully_addressable = property(
@@ -319,6 +321,11 @@ class Array(metaclass=ArrayType):
         return parts[index].data
 
 
+def device_of(sharding):
+    """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
+    return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
+
+
 def is_readable(array):
     """Whether this process has all values of an array."""
     return array.spec.layout is None or array.spec.device.is_local or array.is_fully_replicated
@@ -363,7 +370,8 @@ def shards(array, *, everywhere=False):
     local = aval.update(shape=layout.shard_shape(aval.shape))
     devices = layout.group.local_devices
     raws = raw_shards.shards_of(array.raw, [local.physical] * len(devices), [d.raw for d in devices])
-    data = {d: Array(r, placement(local, d, True)) for d, r in zip(devices, raws, strict=True)}
+    specs = [part_placement(local, d, layout) for d in devices]
+    data = {d: Array(r, spec) for d, r, spec in zip(devices, raws, specs, strict=True)}
     seen: dict = {}
     found = []
     for device, index in layout.devices_indices_map(aval.shape).items():
@@ -374,9 +382,19 @@ def shards(array, *, everywhere=False):
     return found
 
 
+def part_placement(local, device, layout):
+    """The placement of the part that one device has of an array laid out by ``layout``."""
+    if layout.order is None:
+        return placement(local, device, True)
+    return spread_placement(local, layout.of_one_device(device))
+
+
 def copy_of_parts(array):
     """A copy of an array over several devices, part by part."""
     spec, parts = array.spec, [part.data for part in shards(array)]
+    if spec.layout.order is not None:  # a copy within the device has the same order
+        raws = [reading.copy_in_order(part.raw) for part in parts]
+        return Array(raw_shards.join_shards(raws, array.aval.physical, spec.sharding), spec)
     host = [np.array(reading.to_numpy(part.raw)) for part in parts]
     raws = [part.spec.device.raw for part in parts]
     return Array(adapter.put_shards(host, array.aval.physical, raws, spec.sharding), spec)

@@ -13,8 +13,11 @@ from rabbet.runtime import adapter, crowding, shared_programs, spreading, transf
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import device_group
 from rabbet.runtime.devices import default_clients, forget_when_forked
+from rabbet.runtime.ordering import in_order
 from rabbet.runtime.ownership import is_internal
-from rabbet.runtime.placement import placement
+from rabbet.runtime.placement import placement, spread_placement
+from rabbet.runtime.raw_shards import order_of
+from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding
 from rabbet.trace.tracer import is_tracer
 
 
@@ -89,10 +92,18 @@ def live_arrays(platform=None):
 
 
 def placement_of(raw, aval, client):
-    """The placement of one of jaxlib's arrays that nobody here holds; over several devices as whole on each,
-    unless it says otherwise.
+    """The placement of one of jaxlib's arrays that nobody here holds; over several devices, where it does not
+    say how it was laid out, as whole on each.
     """
+    sharding = getattr(raw._sharding, "made_for", None)
+    if sharding is not None:
+        return spread_placement(aval, sharding)
     devices = [client.device(each.id) for each in adapter.devices_of(raw)]
+    order = order_of(raw)
+    if order is not None:
+        one = len(devices) == 1
+        whole = SingleDeviceSharding(devices[0]) if one else EverywhereSharding(device_group(tuple(devices)))
+        return spread_placement(aval, in_order(whole, order))
     if len(devices) == 1:
         return placement(aval, devices[0], False)
     return placement(aval, device_group(tuple(devices)), True)

@@ -10,7 +10,7 @@ from rabbet.errors import ShardingError
 from rabbet.program.interned import interned
 from rabbet.runtime import adapter
 from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
+from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding, raw_sharding
 
 # How many of one kind are kept that nobody holds.
 MOST_PLACEMENTS = 4096
@@ -77,6 +77,13 @@ def check_present(device):
             f"{device} is a device of a topology, which need not be here: programs are compiled for it, and "
             "no array lies on it; give ShapeDtypeStruct(shape, dtype, sharding=...) instead of an array"
         )
+
+
+def placed_by(aval, sharding):
+    """The ``Placement`` of an array that a sharding over one device or several lays out."""
+    if type(sharding) is SingleDeviceSharding:
+        return placement(aval, sharding.device_order[0], True)
+    return spread_placement(aval, sharding)
 
 
 @interned(MOST_PLACEMENTS)

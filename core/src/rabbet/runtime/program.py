@@ -38,7 +38,7 @@ from rabbet.runtime import (
 from rabbet.runtime.array import Array
 from rabbet.runtime.compile_failure import compile_failure
 from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.placement import placement, spread_placement
+from rabbet.runtime.placement import placed_by, placement
 from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding
 from rabbet.runtime.shared_programs import Loaded, estimate, kept_programs, shared
 from rabbet.runtime.spreads import Spread
@@ -194,7 +194,7 @@ class Executable:
         avals = self.lowering.out_avals
         if self.lowering.spread is None:
             return [placement(a, self.device, committed) for a in avals]
-        return [spread_placement(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
+        return [placed_by(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
 
     @property
     def cached(self):

@@ -64,4 +64,16 @@ def join_shards(raws, aval, sharding):
     return whole
 
 
-__all__ = ["join_shards", "output_shardings", "shards_of", "tiled_hlo", "tiles_of"]
+def order_of(raw):
+    """Return the dimensions of a raw array as they lie in memory, those with the largest steps first; None
+    for one by rows.
+    """
+    ndim = len(raw.aval.shape)
+    if ndim < 2:
+        return None
+    text = str(raw._pjrt_layout)  # from the smallest steps to the largest, "{0,1}", with tiles behind a colon
+    order = tuple([int(n) for n in reversed(text.strip("{}").partition(":")[0].split(","))])
+    return None if order == tuple(range(ndim)) else order
+
+
+__all__ = ["join_shards", "order_of", "output_shardings", "shards_of", "tiled_hlo", "tiles_of"]

@@ -58,6 +58,13 @@ def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
     return adapter.copy_within_client(raw, raw_device, sharding, always_copy)
 
 
+def copy_in_order(raw):
+    """Copy a single-device raw array whose dimensions have an order of their own, which the copy has too."""
+    if not adapter.READS_ANY_DTYPE:
+        return reads_on_jaxlib_010.copy_in_order(raw)
+    return copy_to_device(raw, adapter.devices_of(raw)[0], always_copy=True)
+
+
 def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 

@@ -7,6 +7,7 @@ have neither, so a small program widens them first.
 import numpy as np
 
 from rabbet.runtime import adapter, dlpack
+from rabbet.runtime.raw_shards import order_of
 
 # Packed on the device, and jaxlib 0.10 lends neither a buffer nor a DLPack tensor of them: a program widens
 # them to a type that it does lend. Each wider type holds every value of the narrow one exactly.
@@ -40,10 +41,12 @@ def to_numpy(raw):
         value.flags.writeable = False
         return value
     dtype = np.dtype(raw.aval.dtype)
-    if dtype.isbuiltin == 1:
-        return np.asarray(memoryview(raw))  # memoryview raises where np.asarray makes an object array
     if dtype.name in WIDER:
         return narrow_to_numpy(raw, dtype)
+    if order_of(raw) is not None:
+        return by_rows(raw, dtype)
+    if dtype.isbuiltin == 1:
+        return np.asarray(memoryview(raw))  # memoryview raises where np.asarray makes an object array
     # A copy: jaxlib's capsule must not outlive this call (see adapter.to_dlpack).
     capsule = adapter.to_dlpack(raw)
     values = dlpack.view(capsule, keep=raw).view(dtype).copy()
@@ -79,19 +82,53 @@ def shard_indices(raw):
     ]
 
 
-def narrow_to_numpy(raw, dtype):
-    """Read a 2- or 4-bit array on a CPU device by way of a program that widens it."""
-    narrow, wide, numpy_name = WIDER[dtype.name]
+def converted(raw, have, want, numpy_name, order=None):
+    """What a program makes of an array: of the element type ``want`` instead of ``have``, in this order of
+    the dimensions, None by rows.
+    """
     shape = raw.aval.shape
-    tensors = [f"tensor<{''.join(f'{n}x' for n in shape)}{name}>" for name in (narrow, wide)]
+    given, made = [f"tensor<{''.join(f'{n}x' for n in shape)}{name}>" for name in (have, want)]
     text = (
-        f"func.func public @main(%a: {tensors[0]}) -> {tensors[1]} {{\n"
-        f"  %0 = stablehlo.convert %a : ({tensors[0]}) -> {tensors[1]}\n  return %0 : {tensors[1]}\n}}\n"
+        f"func.func public @main(%a: {given}{mode(order_of(raw))}) -> ({made}{mode(order)}) {{\n"
+        f"  %0 = stablehlo.convert %a : ({given}) -> {made}\n  return %0 : {made}\n}}\n"
     )
     devices = adapter.devices_of(raw)
     exe = adapter.compile_text(devices[0].client, text, devices, adapter.default_options(devices[0]))
-    handler = adapter.result_handler(HostAval(shape, numpy_name), raw._sharding)
-    (widened,) = exe.execute_sharded([raw]).consume_with_handlers([handler])
-    value = np.asarray(memoryview(widened)).astype(dtype)
+    aval = HostAval(shape, numpy_name) if numpy_name else raw.aval
+    (out,) = exe.execute_sharded([raw]).consume_with_handlers([adapter.result_handler(aval, raw._sharding)])
+    return out
+
+
+def mode(order):
+    """How a program says the order of the dimensions of an argument or a result."""
+    return "" if order is None else f' {{mhlo.layout_mode = "{{{",".join(map(str, reversed(order)))}}}"}}'
+
+
+def narrow_to_numpy(raw, dtype):
+    """Read a 2- or 4-bit array on a CPU device by way of a program that widens it."""
+    value = np.asarray(memoryview(converted(raw, *WIDER[dtype.name]))).astype(dtype)
     value.flags.writeable = False
     return value
+
+
+def by_rows(raw, dtype):
+    """Read an array that lies in another order on a CPU device."""
+    name = bits(dtype)
+    numpy_name = "complex128" if dtype.itemsize == 16 else f"uint{8 * dtype.itemsize}"
+    value = np.asarray(memoryview(converted(raw, name, name, numpy_name))).view(dtype)
+    value.flags.writeable = False
+    return value
+
+
+def bits(dtype):
+    """An element type of the size of a dtype. Programs that only move an array's bits may take any: the
+    runtime compares sizes.
+    """
+    return "complex<f64>" if dtype.itemsize == 16 else f"ui{8 * dtype.itemsize}"
+
+
+def copy_in_order(raw):
+    """A copy that lies as the array does. jaxlib's own copy of one not by rows has other numbers."""
+    dtype = np.dtype(raw.aval.dtype)
+    name = WIDER[dtype.name][0] if dtype.name in WIDER else bits(dtype)
+    return converted(raw, name, name, None, order_of(raw))

@@ -26,6 +26,18 @@ class Sharding:
 
     __slots__ = ()
     memory_kind: str | None = None
+    # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
+    order: "tuple | None" = None
+
+    @property
+    def by_rows(self) -> "Sharding":
+        """The same without an order of the dimensions."""
+        return self
+
+    @property
+    def public(self) -> "Sharding":
+        """What users see of it, who are told of the order by the array's ``format``."""
+        return self
 
     @property
     def device_order(self) -> tuple:
@@ -142,8 +154,12 @@ class Sharding:
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in local}
 
     def is_equivalent_to(self, other, ndim: int) -> bool:
-        """Whether both lay an array of ``ndim`` dimensions over the same devices in the same parts."""
+        """Whether both lay an array of ``ndim`` dimensions over the same devices in the same parts, in memory
+        of the same order.
+        """
         if self.device_order != other.device_order or self.memory_kind != other.memory_kind:
+            return False
+        if self.order != other.order:
             return False
         return bool((self.tiles(ndim)[1] == other.tiles(ndim)[1]).all())
 
@@ -252,7 +268,9 @@ def raw_sharding(sharding, ndim, physical_ndim):
     more = physical_ndim - ndim
     parts = np.pad(parts, ((0, 0), (0, more)))
     hlo = raw_shards.tiled_hlo((*counts, *[1] * more), parts)
-    return adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+    raw = adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+    raw.made_for = sharding  # for those who find the array alone
+    return raw
 
 
 __all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]

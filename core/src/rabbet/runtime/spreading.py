@@ -4,7 +4,7 @@ from rabbet.program.jaxpr import Jaxpr, Var
 from rabbet.runtime import adapter, program, raw_shards, spreads
 from rabbet.runtime.array import Array
 from rabbet.runtime.placement import spread_placement
-from rabbet.runtime.values import copy_to_device
+from rabbet.runtime.values import copy_to_device, is_only
 
 
 def from_host_parts(parts, aval, sharding):
@@ -22,6 +22,8 @@ def from_host_parts(parts, aval, sharding):
       >>> from_host_parts([np.ones(2, np.float32)], ShapedArray((2,), "float32"), everywhere)
       Array([1., 1.], dtype=float32)
     """
+    if sharding.order is not None:
+        return relaid(from_host_parts(parts, aval, sharding.by_rows), sharding)
     spec = spread_placement(aval, sharding)
     check_shapes([p.shape for p in parts], aval, sharding)
     raws = [d.raw for d in sharding.group.local_devices]
@@ -42,11 +44,16 @@ def join_arrays(arrays, aval, sharding):
       >>> join_arrays([rb.device_put(np.ones(2, np.float32))], ShapedArray((2,), "float32"), everywhere)
       Array([1., 1.], dtype=float32)
     """
-    spec = spread_placement(aval, sharding)
-    for array, device in zip(arrays, sharding.group.local_devices, strict=True):
+    if sharding.order is not None:
+        return relaid(join_arrays(arrays, aval, sharding.by_rows), sharding)
+    spec, arrays = spread_placement(aval, sharding), list(arrays)
+    for i, (array, device) in enumerate(zip(arrays, sharding.group.local_devices, strict=True)):
         if array.is_deleted():
             raise array.deleted()
-        if array.spec.device is not device:
+        if array.spec.layout is not None and is_only(array.spec.device, device):
+            # It may lie in another order.
+            arrays[i] = copy_to_device(array, device, True)
+        elif array.spec.device is not device:
             raise ValueError(
                 f"the part for {device} of an array of shape {aval.shape} with {sharding} is on "
                 f"{array.spec.device}; bring it there with rb.device_put"

@@ -6,7 +6,7 @@ import numpy as np
 
 from rabbet.runtime import raw_shards
 from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.sharding import EverywhereSharding, Sharding
+from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 
 
 class Spread(NamedTuple):
@@ -52,8 +52,8 @@ def spread_of(arrays, group, outs=None, places=()):
       True
     """
     ins = tuple([a.spec.layout for a in arrays])
-    kinds = (*ins, *(outs or ()), *sorted(places, key=str))
-    like = next((s for s in kinds if s is not None and type(s) is not EverywhereSharding), None)
+    kinds = [s.by_rows for s in (*ins, *(outs or ()), *sorted(places, key=str)) if s is not None]
+    like = next((s for s in kinds if type(s) is not EverywhereSharding), None)
     return Spread(group, ins, outs, like)
 
 
@@ -96,7 +96,8 @@ def chosen(spread, avals, hlos):
                 counts, parts = raw_shards.tiles_of(hlos[i], aval.physical.ndim, count)
             sharding = spread.like.like(counts[: aval.ndim], parts[:, : aval.ndim])
         elif sharding is None:
-            sharding = EverywhereSharding(spread.group)
+            first = spread.group.devices[0]
+            sharding = SingleDeviceSharding(first) if count == 1 else EverywhereSharding(spread.group)
         found.append(sharding)
     return found
 

@@ -211,6 +211,8 @@ def lay_out(x, sharding):
             return x
         if x.spec.device is sharding.group:  # by a program, which moves only what has to move
             return relaid(x, sharding)
+    if sharding.order is not None:
+        return relaid(lay_out(x, sharding.by_rows), sharding)
     if type(x) is np.ndarray:  # cut from the caller's memory: each part is copied once
         aval = typeof(x)
         host, private = host_value(x, aval)

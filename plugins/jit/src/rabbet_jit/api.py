@@ -16,6 +16,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
+from rabbet.extend.sharding import device_group
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import wraps
 
@@ -117,16 +118,17 @@ def the_places(device, ins, outs):
             raise
         return None, Layouts(ins, outs, late=True)
     ins, outs = known
-    named = {s.group if over_several(s) else as_device(s) for s in tree.leaves((ins, outs))}
+    named = {s.device_order for s in tree.leaves((ins, outs))}
     if device is not None:
-        named.add(device)
+        named.add((device,))
     if len(named) > 1:
+        groups = [str(device_group(devices)) for devices in named]
         raise ShardingError(
-            f"jit: in_shardings, out_shardings and device name {', '.join(sorted(map(str, named)))}, but one "
+            f"jit: in_shardings, out_shardings and device name {', '.join(sorted(groups))}, but one "
             "program runs on one set of devices, in one order"
         )
     if not over_several((ins, outs)):
-        return next(iter(named), None), None
+        return next(iter(named), (None,))[0], None
     return None, Layouts(ins, outs)
 
 
@@ -301,7 +303,7 @@ class Jitted(Asked):
 def _on(x, device):
     from rabbet import device_put
 
-    return x if x.device is device else device_put(x, device)
+    return x if x.spec.device is device else device_put(x, device)
 
 
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rabbet import tree
+from rabbet import device_put, tree
 from rabbet.errors import ShardingError
+from rabbet.extend.functions import to_array
+from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, in_order
+from rabbet.extend.transform import is_tracer
 
 
 class AutoLayout:
@@ -46,14 +49,14 @@ Layout.AUTO = AUTO  # type: ignore[attr-defined]  # a tuple's class takes no att
 
 class Format:
     """How an array lies: a ``Layout``, ``Layout.AUTO`` or None, and a ``Sharding``, or None. It may stand
-    where a sharding is asked for. Arrays lie by rows in this version, so a layout of another order is refused
-    there.
+    where a sharding is asked for; a layout that is not by rows needs a sharding beside it.
 
     Example:
       >>> from rabbet.experimental.layout import Format, Layout
       >>> x = rb.device_put(np.ones((2, 3), np.float32))
-      >>> rb.device_put(x, Format(Layout((0, 1)), x.sharding)).shape
-      (2, 3)
+      >>> by_columns = rb.device_put(x, Format(Layout((1, 0)), x.sharding))
+      >>> by_columns.format.layout.major_to_minor, (by_columns + 1).format.layout.major_to_minor
+      ((1, 0), (0, 1))
     """
 
     __slots__ = ("layout", "sharding")
@@ -64,9 +67,19 @@ class Format:
         self.layout, self.sharding = layout, sharding
 
     def __sharding__(self, name: str) -> Any:
-        """The sharding, for those who place arrays."""
-        check_row_major(self.layout, name)
-        return self.sharding
+        """The sharding, for those who place arrays; with the order of the dimensions, where there is one."""
+        if self.layout is None or isinstance(self.layout, AutoLayout):
+            return self.sharding
+        order = tuple(self.layout.major_to_minor)
+        check_tiles(self.layout, name)
+        if self.sharding is None:
+            if order == tuple(range(len(order))):
+                return None
+            raise ShardingError(
+                f"{name}: {self} has a layout and no sharding; give both, as in Format(layout, x.sharding)"
+            )
+        place = as_place(self.sharding, name)
+        return in_order(place if isinstance(place, Sharding) else SingleDeviceSharding(place), order)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
@@ -78,36 +91,47 @@ class Format:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
 
-def check_row_major(layout: Layout | AutoLayout | None, who: str) -> None:
-    """Refuse a layout that arrays do not have here."""
-    if layout is None or isinstance(layout, AutoLayout):
-        return
-    if tuple(layout.major_to_minor) != tuple(range(len(layout.major_to_minor))):
+def check_tiles(layout: Layout, who: str) -> None:
+    """Refuse a layout with tiles or packed elements, which the platform decides."""
+    if layout.tiling or layout.sub_byte_element_size_in_bits:
         raise ShardingError(
-            f"{who}: arrays lie by rows in this version, got {layout}\n  to fix: leave the layout out; "
-            "within a compiled program the compiler chooses the order that suits it"
+            f"{who}: tiles and packed elements are the platform's to choose, got {layout}\n  to fix: give "
+            "the order of the dimensions alone"
         )
 
 
+def format_of(x: Any) -> Format:
+    """``x.format``: how an array lies in memory."""
+    return Format(Layout(order_of(x)), x.sharding)
+
+
+def order_of(x: Any) -> tuple[int, ...]:
+    """The dimensions of an array as they lie in memory, those with the largest steps first."""
+    sharding = x.spec.layout
+    return tuple(range(x.ndim)) if sharding is None or sharding.order is None else sharding.order
+
+
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """``x``, a pytree of arrays, which lie by rows.
+    """``x``, a pytree of arrays, laid out in memory in another order. Within a traced function values have no
+    order that programs could see, and the compiler chooses: there it changes nothing.
 
     Args:
       x: a pytree of arrays.
       layouts: a ``Layout``, or a prefix of ``x`` with these and None.
 
     Raises:
-      ShardingError: for a layout that is not by rows. ValueError: for one of another number of dimensions.
+      ValueError: for a layout of another number of dimensions.
 
     Example:
       >>> from rabbet.experimental.layout import Layout, with_layout_constraint
-      >>> with_layout_constraint(rnp.ones((2, 3)), Layout((0, 1))).shape
-      (2, 3)
+      >>> with_layout_constraint(rnp.ones((2, 3)), Layout((1, 0))).format.layout.major_to_minor
+      (1, 0)
     """
     is_layout = lambda node: node is None or isinstance(node, Layout | AutoLayout)
     names = ("with_layout_constraint: layouts", "x")
     given = tree.broadcast_prefix(layouts, x, is_layout, names=names)
-    for leaf, layout in zip(tree.leaves(x), given, strict=True):
+    leaves, structure = tree.flatten(x)
+    for leaf, layout in zip(leaves, given, strict=True):
         if isinstance(layout, AutoLayout):
             raise ValueError("with_layout_constraint: Layout.AUTO constrains nothing; it is for jit")
         if layout is not None and len(layout.major_to_minor) != leaf.ndim:
@@ -115,8 +139,14 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
                 f"with_layout_constraint: {layout} is for {len(layout.major_to_minor)} dimensions, and the "
                 f"array has {leaf.ndim}"
             )
-        check_row_major(layout, "with_layout_constraint")
-    return x
+    return structure.unflatten([_in_layout(*each) for each in zip(leaves, given, strict=True)])
+
+
+def _in_layout(x: Any, layout: Layout | None) -> Any:
+    if layout is None or is_tracer(x):
+        return x
+    x = to_array(x)
+    return x if order_of(x) == tuple(layout.major_to_minor) else device_put(x, Format(layout, x.sharding))
 
 
 def formats(raw_layouts: Any, shardings: list, avals: list) -> list[Format]:
@@ -128,7 +158,7 @@ def formats(raw_layouts: Any, shardings: list, avals: list) -> list[Format]:
         order = tuple(range(aval.ndim))
         if raw is not None:
             order = tuple(reversed(raw._xla_layout().minor_to_major()))
-        found.append(Format(Layout(order), sharding))
+        found.append(Format(Layout(order), sharding.public))
     return found
 
 

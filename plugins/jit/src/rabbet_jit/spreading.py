@@ -112,8 +112,11 @@ def _placed(x, sharding, signature, i):
     if sharding is None:
         return x
     if type(x) is Array and x.committed:
-        if x.sharding == sharding or x.sharding.is_equivalent_to(sharding, x.ndim):
+        own = lying(x)
+        if own == sharding or own.is_equivalent_to(sharding, x.ndim):
             return x
+        if own.order is not None and x.sharding.is_equivalent_to(sharding, x.ndim):
+            return device_put(x, sharding)  # by rows, since no order is asked for
         raise ShardingError(
             f"jit of {describe_function(signature.fun)}: in_shardings asks for {sharding} for "
             f"{signature.name_of(i)}, which was put on {x.sharding}\n  to fix: bring it there with "
@@ -128,11 +131,16 @@ def _constrained(x, sharding):
     return sharding.constrain(x) if is_tracer(x) else device_put(x, sharding)
 
 
+def lying(x: Any) -> Sharding:
+    """How an array lies, with the order of its dimensions in memory where that is not by rows."""
+    return x.spec.layout or x.sharding
+
+
 def layout_of(leaf):
     """The sharding over several devices that an argument of ``trace`` or ``lower`` has, or None."""
     if is_tracer(leaf):
         return None
-    sharding: Any = getattr(leaf, "sharding", None)
+    sharding: Any = lying(leaf) if type(leaf) is Array else getattr(leaf, "sharding", None)
     if hasattr(type(sharding), "__sharding__"):  # a ShapeDtypeStruct's, which stands for one
         sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
     if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding):
@@ -191,6 +199,8 @@ def spread_for(traced, wanted):
     outs = None if layouts is None else layouts.of_results(program.out_tree)
     if outs is not None:  # what is left in cells comes behind
         outs += (None,) * (len(program.closed.jaxpr.outvars) - len(outs))
+        only = SingleDeviceSharding(group.devices[0]) if len(group.devices) == 1 else None
+        outs = tuple([None if s == only else s for s in outs])  # there it is in any case
     for sharding in outs or ():
         if isinstance(sharding, SingleDeviceSharding):
             raise ShardingError(
@@ -208,8 +218,11 @@ def refit(x, sharding, what):
     """
     if x.spec.layout == sharding:
         return x
+    own = lying(x)
+    if own.order != sharding.order and x.sharding.is_equivalent_to(sharding.by_rows, x.ndim):
+        return device_put(x, sharding)
     if x.committed and not isinstance(sharding, EverywhereSharding):
-        if x.sharding.is_equivalent_to(sharding, x.ndim):
+        if own.is_equivalent_to(sharding, x.ndim):
             return x
         raise ShardingError(
             f"{what} was put on {x.sharding}, and the program was compiled for {sharding}; bring it there "

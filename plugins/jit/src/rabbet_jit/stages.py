@@ -251,12 +251,14 @@ class Compiled(Measures, Stage):
         spread, offset = self.lowered.spread, len(self.program.closed.consts)
         if spread is None:
             return tree.unflatten(self.in_tree, [SingleDeviceSharding(self.device)] * len(self.avals))
-        return tree.unflatten(self.in_tree, list(spread.ins[offset : offset + len(self.avals)]))
+        ins = spread.ins[offset : offset + len(self.avals)]
+        return tree.unflatten(self.in_tree, [s.public for s in ins])
 
     @property
     def output_shardings(self):
         """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
-        return tree.unflatten(self.out_tree, list(self.executable.out_shardings[: self.out_tree.num_leaves]))
+        outs = self.executable.out_shardings[: self.out_tree.num_leaves]
+        return tree.unflatten(self.out_tree, [s.public for s in outs])
 
     @property
     def input_formats(self):
@@ -406,4 +408,4 @@ class Compiled(Measures, Stage):
 
 
 def _there(x, device):
-    return x if x.device is device else copy_to_device(x, device, x.committed)
+    return x if x.spec.device is device else copy_to_device(x, device, x.committed)

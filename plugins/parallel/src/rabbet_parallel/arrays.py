@@ -5,7 +5,7 @@ from rabbet import Array, device_put, dtypes, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import to_array
 from rabbet.extend.primitive import ShapedArray
-from rabbet.extend.sharding import from_host_parts, join_arrays
+from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, from_host_parts, join_arrays
 from rabbet.extend.transform import typeof
 
 
@@ -29,7 +29,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
       >>> rb.make_array_from_callback((8,), rows, lambda index: whole[index])
       Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
-    shape = tuple(shape)
+    shape, sharding = tuple(shape), meant(sharding)
     made, parts = {}, []
     for index in addressable(sharding).addressable_devices_indices_map(shape).values():
         key = tuple([(s.start, s.stop) for s in index])
@@ -46,7 +46,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
         (device,) = sharding.device_set
         if parts[0].shape != shape:
             raise ValueError(f"the part for {device} must have shape {shape}, got {parts[0].shape}")
-        return device_put(to_array(parts[0], dtype=dtype), device)
+        return device_put(to_array(parts[0], dtype=dtype), device if sharding.order is None else sharding)
     return from_host_parts(parts, aval, sharding)
 
 
@@ -70,7 +70,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
       >>> rb.make_array_from_single_device_arrays((2,), sharding, [rnp.ones(2)])
       Array([1., 1.], dtype=float32)
     """
-    by_device = {}
+    by_device, sharding = {}, meant(sharding)
     for x in arrays:
         if not isinstance(x, Array) or len(x.sharding.device_set) != 1:
             raise TypeError("make_array_from_single_device_arrays takes arrays that are each on one device")
@@ -99,7 +99,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
         ordered[0].is_ready()  # an error where it was deleted
         if ordered[0].shape != aval.shape:
             raise ValueError(f"the part must have shape {aval.shape}, got {ordered[0].shape}")
-        return ordered[0]
+        return ordered[0] if sharding.order is None else device_put(ordered[0], sharding)
     return join_arrays(ordered, aval, sharding)
 
 
@@ -142,6 +142,12 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     else:
         shapes = tree.leaves(global_shape, is_leaf=lambda s: s is None or is_shape(s))
     return structure.unflatten([one(s, x, g) for s, x, g in zip(given, leaves, shapes, strict=True)])
+
+
+def meant(sharding):
+    """The sharding that an argument called ``sharding`` means, as a ``Format`` does."""
+    place = as_place(sharding, "sharding")
+    return place if isinstance(place, Sharding) else SingleDeviceSharding(place)
 
 
 def addressable(sharding):

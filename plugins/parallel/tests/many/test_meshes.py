@@ -147,5 +147,6 @@ def test_a_format_stands_for_its_sharding():
     rows = NamedSharding(MESH, P("x"))
     lay = lambda x: lax.with_sharding_constraint(x, layout.Format(layout.Layout((0, 1)), rows))
     assert lay(HOST).sharding == rows and jit(lay)(HOST).sharding.is_equivalent_to(rows, 2)
-    with pytest.raises(ShardingError, match="arrays lie by rows"):
-        lax.with_sharding_constraint(HOST, layout.Format(layout.Layout((1, 0)), rows))
+    by_columns = layout.Format(layout.Layout((1, 0)), rows)
+    assert lax.with_sharding_constraint(HOST, by_columns).format == by_columns
+    assert jit(lambda x: lax.with_sharding_constraint(x, by_columns))(HOST).sharding.is_equivalent_to(rows, 2)

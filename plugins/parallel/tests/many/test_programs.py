@@ -296,6 +296,16 @@ def test_checks_of_results_and_deleted_arguments():
     assert any(a.devices() == set(rb.devices()) for a in rb.live_arrays())
 
 
+def test_live_arrays_lie_as_they_do():
+    """One taken for whole on each device ended the process with jaxlib 0.10."""
+    for sharding in (on("x"), on("x", "y"), on()):
+        x = rb.device_put(HOST, sharding)
+        for y in (x, jit(lambda x: x * 2, out_shardings=sharding)(x)):
+            (found,) = [each for each in rb.live_arrays() if each.raw is y.raw]
+            assert found.sharding == sharding
+            np.testing.assert_array_equal(found + 1, y + 1)
+
+
 def test_programs_are_compiled_before_they_are_called():
     f = jit(lambda x: x * 5.0)
     rb.precompile([(f, (X,))])
