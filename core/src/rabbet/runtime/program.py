@@ -182,7 +182,10 @@ class Executable:
         spread, avals = self.lowering.spread, self.lowering.out_avals
         if spread is None:
             return [SingleDeviceSharding(self.device)] * len(avals)
-        return spreads.chosen(spread, avals, raw_shards.output_shardings(self.exe))
+        jaxpr = self.lowering.jaxpr
+        variables = [*jaxpr.constvars, *jaxpr.invars]  # one more where its loops can be stopped
+        read = [(spread.ins[k], v.aval.ndim) for k, v in zip(self.lowering.kept, variables, strict=False)]
+        return spreads.chosen(spread, avals, raw_shards.output_shardings(self.exe), read)
 
     @property
     def out_placements_known(self):

@@ -83,9 +83,11 @@ def attributes_of(spread, jaxpr, kept):
     return ins, outs
 
 
-def chosen(spread, avals, hlos):
+def chosen(spread, avals, hlos, read=()):
     """The ``Sharding`` of each result of type ``avals``: as asked for, or as the compiler chose (``hlos``, or
-    None where there is one partition). None for one that no mesh can say.
+    None where there is one partition). None for one that no mesh can say. What the compiler chose is said in
+    the words of the first argument that lies so; ``read`` has the sharding of each and its number of
+    dimensions.
     """
     asked = spread.outs or (None,) * len(avals)
     count, found = len(spread.group), []
@@ -94,12 +96,25 @@ def chosen(spread, avals, hlos):
             counts, parts = (1,) * aval.ndim, np.zeros((count, aval.ndim), int)
             if hlos is not None:
                 counts, parts = raw_shards.tiles_of(hlos[i], aval.physical.ndim, count)
-            sharding = spread.like.like(counts[: aval.ndim], parts[:, : aval.ndim])
+            tiles = counts[: aval.ndim], parts[:, : aval.ndim]
+            sharding = in_words_of(read, spread.like.like(*tiles), tiles)
         elif sharding is None:
             first = spread.group.devices[0]
             sharding = SingleDeviceSharding(first) if count == 1 else EverywhereSharding(spread.group)
         found.append(sharding)
     return found
+
+
+def in_words_of(read, sharding, tiles):
+    """The first of the shardings in ``read`` that means the same on the same mesh, or ``sharding``."""
+    ndim = len(tiles[0])
+    for own, own_ndim in read:
+        same = own.by_rows
+        if own_ndim != ndim or type(same) is not type(sharding) or same.like(*tiles) != sharding:
+            continue
+        if same.is_equivalent_to(sharding, ndim):
+            return same
+    return sharding
 
 
 __all__ = ["Spread", "as_typed", "attributes_of", "chosen", "spread_of"]

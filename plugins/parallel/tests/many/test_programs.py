@@ -296,6 +296,16 @@ def test_checks_of_results_and_deleted_arguments():
     assert any(a.devices() == set(rb.devices()) for a in rb.live_arrays())
 
 
+def test_results_have_the_spec_of_the_argument_that_lies_so():
+    for spec in ((None,), (None, None), ("x",), ("x", None), (("x", "y"), None), ("x", "y")):
+        x = rb.device_put(HOST, on(*spec))
+        for y in (x * 2, jit(lambda x: x)(x), x + rb.device_put(HOST, on(*spec[:1])), jit(lambda x: -x)(x)):
+            assert y.sharding == x.sharding, (spec, y.sharding)
+    whole = rb.device_put(HOST, on(None, None))
+    assert lax.reduce_sum(whole, axes=(0,)).sharding == on()  # nothing of one dimension lies so
+    assert (rb.device_put(HOST, on("x")) + rb.device_put(HOST, on("x", None))).sharding == on("x")
+
+
 def test_live_arrays_lie_as_they_do():
     """One taken for whole on each device ended the process with jaxlib 0.10."""
     for sharding in (on("x"), on("x", "y"), on()):
