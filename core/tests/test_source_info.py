@@ -6,6 +6,7 @@ import traceback
 
 import pytest
 from rabbet.config import config
+from rabbet.extend.wrapping import wraps
 from rabbet.messages import source_positions, tracebacks
 
 
@@ -221,3 +222,14 @@ def test_folded_passes_values_and_keeps_the_name():
     g = tracebacks.folded(f)
     assert g(1, y=2) == (1, 2)
     assert (g.__name__, g.__doc__) == ("f", "Doc.")
+
+
+def test_wraps_takes_objects_whose_annotations_are_no_dict():
+    class Mean:
+        __annotations__ = property(lambda self: None)
+
+        def __call__(self, x):
+            return x
+
+    wrapped = wraps(Mean())(lambda x: x)
+    assert wrapped.__annotations__ == {} and wrapped.__name__ == "Mean"

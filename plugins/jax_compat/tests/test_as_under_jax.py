@@ -116,3 +116,37 @@ def test_a_primitive_with_an_implementation_alone_within_checkpoint(child):
         assert calls
         """
     )
+
+
+def test_names_that_libraries_call(child):
+    child(
+        """
+        import inspect
+        import jax, jax.numpy as jnp
+        from jax._src.api_util import infer_argnums_and_argnames
+        from jax.extend import linear_util
+        from jax.tree_util import default_registry
+
+        assert default_registry.flatten_one_level({"a": 1, "b": [2, 3]})[0] == (1, [2, 3])
+        assert default_registry.flatten_one_level(1) is None
+        assert default_registry.flatten([1, (2,)])[0] == [1, 2]
+
+        signature = inspect.signature(lambda x, y, *, z: x)
+        assert infer_argnums_and_argnames(signature, None, None) == ((), ())
+        assert infer_argnums_and_argnames(signature, 1, None) == ((1,), ("y",))
+        assert infer_argnums_and_argnames(signature, None, ["x", "z"]) == ((0,), ("x", "z"))
+
+        @linear_util.transformation_with_aux
+        def flattened(n, *args):
+            out = yield [2 * x for x in args], {}
+            yield out + n, "the rest"
+
+        f, rest = flattened(linear_util.wrap_init(lambda x, y: x - y), 1)
+        assert f.call_wrapped(5, 2) == 7 and rest() == "the rest"
+
+        captured = jnp.arange(3.0)
+        closed = jax.make_jaxpr(lambda x: x + captured)(1.0)
+        assert closed.literals == closed.consts and len(closed.literals) == 1
+        assert jax.core.ShapedArray((2,), "int32").at_least_vspace().dtype == jax.dtypes.float0
+        """
+    )

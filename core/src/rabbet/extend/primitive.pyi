@@ -103,6 +103,7 @@ class ShapedArray:
     spread: Any
     _mlir: Any
     _scalar: Any
+    def at_least_vspace(self) -> Any: ...
     @property
     def bare(self) -> Any: ...
     @property

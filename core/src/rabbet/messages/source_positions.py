@@ -47,6 +47,7 @@ class Position(NamedTuple):
     line: int
     column: int
     function: str
+
     @property
     def name_stack(self) -> str:
         """The scopes around an equation, joined by slashes."""
@@ -279,6 +280,10 @@ def under_name(function, name):
     return copy
 
 
+# What a function takes of another one only in this form; an object that is called may have any.
+FORMS = {"__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
+
+
 def wraps(function, doc=None):
     """``functools.wraps`` for any callable: what has no ``__name__`` gives that of its type, a ``partial``
     that of its function. ``doc`` is a sentence about the new function, in which ``{}`` is the name of the
@@ -293,7 +298,7 @@ def wraps(function, doc=None):
     def decorate(wrapper):
         names = [
             name for name in functools.WRAPPER_ASSIGNMENTS
-            if name not in ("__name__", "__qualname__") or isinstance(getattr(function, name, None), str)
+            if name not in FORMS or isinstance(getattr(function, name, None), FORMS[name])
         ]  # fmt: skip
         wrapped = functools.update_wrapper(wrapper, function, names)
         for name in ("__name__", "__qualname__"):

@@ -160,6 +160,8 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
+    at_least_vspace = to_tangent_aval  # as libraries for JAX call it too
+
     def lo_ty(self):
         """The types of the arrays that a value of this type is made of: this one. Libraries for JAX have
         types of their own, whose values are made of several arrays, and ask all types alike.

@@ -183,6 +183,8 @@ class ClosedJaxpr:
     def __iter__(self):
         return iter((self.jaxpr, self.consts))
 
+    literals = property(lambda self: self.consts, doc="``consts``, as libraries for JAX call them too.")
+
     @property
     def eqns(self):
         """The program's equations."""

@@ -249,9 +249,9 @@ def _placed(interpreter, b, axis, fun, out_tree, index, sum_match):
             return _summed(b)
         if b.axis is not None:
             raise ValueError(
-                f"vmap of {describe_function(fun)}: out_axes is None for {_output(out_tree, index)}, of "
-                f"type {aval.str_short()}, which depends on the mapped arguments; give it an axis, or sum it "
-                "with sum_match=True"
+                f"at vmap of {describe_function(fun)}: {_output(out_tree, index)}, of type "
+                f"{aval.str_short()}, got axis spec None but output was batched on axis {b.axis}: it depends on "
+                "the mapped arguments; give it an axis in out_axes, or sum it with sum_match=True"
             )
         return b.value
     if not -aval.ndim - 1 <= axis <= aval.ndim:

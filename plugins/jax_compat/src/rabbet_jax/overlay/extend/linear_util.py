@@ -32,6 +32,26 @@ def transformation(generator):
     return apply
 
 
+def transformation_with_aux(generator):
+    """As ``transformation``; what ``generator`` yields last is its result and something else, which the
+    function that is returned beside tells after the call.
+    """
+
+    def apply(fun, *params):
+        told = []
+
+        def call(*args, **kwargs):
+            steps = generator(*params, *args, **kwargs)
+            inner_args, inner_kwargs = next(steps)
+            out, aux = steps.send(fun.call_wrapped(*inner_args, **inner_kwargs))
+            told[:] = [aux]
+            return out
+
+        return WrappedFun(call, fun.debug_info), lambda: told[0]
+
+    return apply
+
+
 def transformation2(function):
     """``function`` takes the function below, then arguments."""
 
@@ -43,5 +63,5 @@ def transformation2(function):
     return apply
 
 
-ABSENT = "StoreException cache merge_linear_aux transformation_with_aux transformation_with_aux2"
-__all__ = ["WrappedFun", "transformation", "transformation2", "wrap_init"]
+ABSENT = "StoreException cache merge_linear_aux transformation_with_aux2"
+__all__ = ["WrappedFun", "transformation", "transformation2", "transformation_with_aux", "wrap_init"]
