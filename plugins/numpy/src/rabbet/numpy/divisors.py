@@ -4,7 +4,7 @@ from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, with_weak_type
 from rabbet.extend.transform import typeof
-from rabbet.numpy.arguments import promote
+from rabbet.numpy.arguments import kind_of, promote
 from rabbet.numpy.arithmetic import full_rank
 
 
@@ -43,11 +43,12 @@ def lcm(x1, x2):
 
 def integers(name, x, y):
     """Two integer operands in one dtype and shape, or a ``TypeError``."""
+    given = x, y
     x, y = promote(name, x, y)
     dtype = dtypes.result_type(x, y)
     if dtypes.kind(dtype) not in "iu":
         raise DTypeError(f"{name} takes integers, got {typeof(x).str_short()} and {typeof(y).str_short()}")
-    weak = all(typeof(v).weak_type for v in (x, y))
+    weak = all(typeof(v).weak_type and kind_of(v) != "b" for v in given)
     x, y = ((with_weak_type(v, weak, dtype) if weak else lax.convert_element_type(v, dtype)) for v in (x, y))
     return [full_rank(v, typeof(lax.add(x, y))) for v in (x, y)]
 
