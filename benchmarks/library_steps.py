@@ -3,9 +3,9 @@
     python benchmarks/library_steps.py                      # all libraries, ratios of Rabbet to JAX
     python benchmarks/library_steps.py equinox optax --pairs 9
 
-Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a machine
-that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the steady steps
-a process tells the least mean of ten in a row. Processor time is that of all threads together.
+Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a
+machine that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the
+steady steps a process tells the least mean of ten in a row. Processor time is that of all threads together.
 The folder of compiled programs is new for each process. The environment has the libraries, jax and Rabbet, as
 tox's `ecosystem` has.
 """
