@@ -250,8 +250,8 @@ def _placed(interpreter, b, axis, fun, out_tree, index, sum_match):
         if b.axis is not None:
             raise ValueError(
                 f"at vmap of {describe_function(fun)}: {_output(out_tree, index)}, of type "
-                f"{aval.str_short()}, got axis spec None but output was batched on axis {b.axis}: it depends on "
-                "the mapped arguments; give it an axis in out_axes, or sum it with sum_match=True"
+                f"{aval.str_short()}, got axis spec None but output was batched on axis {b.axis}: it depends "
+                "on the mapped arguments; give it an axis in out_axes, or sum it with sum_match=True"
             )
         return b.value
     if not -aval.ndim - 1 <= axis <= aval.ndim:
