@@ -199,11 +199,31 @@ def attend(query, start, key, value, low, high, asked, sliced=False):
         allowed = both(allowed, known[:, None, None, None, :])
     if allowed is not None:
         scores = rnp.where(allowed, scores, 0.7 * float(dtypes.finfo(scores.dtype).min))
-    weights = lax.convert_element_type(softmax(scores), value.dtype)
-    results = [rnp.einsum("bkgts,bksd->bkgtd", weights, value)]
+    limited = asked.is_causal or asked.window is not None
+    results = [(mean_late if limited else mean)(scores, value)]
     if asked.residual:
         results.append(lax.convert_element_type(logsumexp(scores, axis=-1), query.dtype))
     return results
+
+
+def mean(scores, value):
+    """The means of the values, weighted by the softmax of the scores."""
+    return rnp.einsum("bkgts,bksd->bkgtd", lax.convert_element_type(softmax(scores), value.dtype), value)
+
+
+def mean_late(scores, value):
+    """``mean``, with weights that are made to sum up to one behind the product, which has fewer elements.
+
+    Measured where few keys are seen: the gradient takes 0.65 to 0.95 of the time, the result 0.7 to 1.0. A
+    result alone that sees all keys takes up to 1.4 times as long so.
+    """
+    weights = lax.exp(scores - lax.stop_gradient(lax.reduce_max(scores, (4,)))[..., None])
+    totals = lax.reduce_sum(weights, (4,))[..., None]
+    product = rnp.einsum(
+        "bkgts,bksd->bkgtd", lax.convert_element_type(weights, value.dtype), value,
+        preferred_element_type=accumulator(value.dtype),
+    )  # fmt: skip
+    return lax.convert_element_type(product / totals, value.dtype)
 
 
 def check(query, key, value):
