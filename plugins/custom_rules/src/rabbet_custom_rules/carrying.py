@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rabbet import tree
 from rabbet.extend.bodies import count_leaves, entering, interpret, is_tracer_of, put_together, take_apart
 from rabbet.extend.passes import Jaxpr, consts_as_inputs, evaluate, stage
-from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.extend.transform import axes_used_in, payload_of, run_traced, typeof
 
 
 class Passage(NamedTuple):
@@ -26,6 +26,7 @@ class Passage(NamedTuple):
       first, last: which inputs of ``body`` the rules know; those before were captured, a state is behind.
       name: the function's.
       plain: of each output, whether the interpreter had not touched it: then there is one for all leaves.
+        Empty where the function communicates along named axes: there one result may have been made of all.
 
     Example:
       >>> from rabbet.extend.bodies import PLAIN
@@ -130,9 +131,8 @@ def _uniformly(interpreter, op, args):
     first = len(closed.consts) + count_leaves(structures[:n])
     last = len(closed.consts) + len(leaves)
     made = consts_as_inputs(closed)
-    passage = Passage(
-        interpreter, structures[n:], outputs, made, first, last, op.params["name"], tuple(uniform.plain)
-    )
+    plain = () if axes_used_in(body) else tuple(uniform.plain)
+    passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"], plain)
 
     def finish(outs):
         values = put_together(interpreter, outputs, outs)
