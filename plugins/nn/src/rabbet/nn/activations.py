@@ -6,7 +6,7 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import fused, is_array_like
+from rabbet.extend.functions import fused, is_array_like, with_weak_type
 from rabbet.extend.transform import Tracer, typeof
 
 ARRAYS = frozenset((Array, Tracer))
@@ -27,12 +27,16 @@ def as_array(name, x):
     return rnp.asarray(x)
 
 
-def as_float(name, x):
-    """``x`` as an array of a float dtype; integers and booleans are converted."""
+def as_float(name, x, weak=True):
+    """``x`` as an array of a float dtype; integers and booleans are converted, those with a weak type to one
+    with a weak type, unless ``weak`` is False.
+    """
     x = as_array(name, x)
     if dtypes.kind(x.dtype) in "fc":
         return x
-    return lax.convert_element_type(x, float if x.weak_type else dtypes.to_inexact(x.dtype))
+    if not x.weak_type:
+        return lax.convert_element_type(x, dtypes.to_inexact(x.dtype))
+    return with_weak_type(x, weak, dtypes.scalar_dtype(float))
 
 
 def positive_part(x):

@@ -66,7 +66,7 @@ def softmax(x, axis=-1, where=None):
       Array([[0.5, 0.5],
              [0. , 1. ]], dtype=float32)
     """
-    x = as_float("softmax", x)
+    x = as_float("softmax", x, weak=False)
     axes = axes_of(axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
@@ -90,7 +90,7 @@ def log_softmax(x, axis=-1, where=None):
       >>> nn.log_softmax(rnp.array([0.0, 0.0]))
       Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    x = as_float("log_softmax", x)
+    x = as_float("log_softmax", x, weak=False)
     axes = axes_of(axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
@@ -117,7 +117,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
       >>> nn.logsumexp(rnp.array([1000.0, 1000.0]))
       Array(1000.6932, dtype=float32)
     """
-    a = as_float("logsumexp", a)
+    a = as_float("logsumexp", a, weak=False)
     if b is not None:
         a, b = rnp.broadcast_arrays(a, lax.convert_element_type(b, a.dtype))
         a = lax.select(lax.ne(b, 0.0), a, floor_like(a))
@@ -144,7 +144,7 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
       >>> nn.logmeanexp(rnp.array([1000.0, 1000.0]))
       Array(1000., dtype=float32)
     """
-    x = as_float("logmeanexp", x)
+    x = as_float("logmeanexp", x, weak=False)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
         return lax.sub(total, math.log(math.prod([x.shape[d] for d in axes_of(axis, x.ndim)])))
@@ -175,7 +175,7 @@ def standardize(
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
-    x = as_float("standardize", x)
+    x = as_float("standardize", x, weak=False)
     if mean is None:
         mean = rnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:
