@@ -98,14 +98,18 @@ class Asked(NamedTuple):
     key_lengths: Any
     residual: bool
 
+    @property
+    def limited(self):
+        """Whether each query sees only keys near or before itself."""
+        return self.is_causal or self.window is not None
+
 
 def in_blocks(query, key, value, asked):
     """The results for all queries, ``(batch, key heads, group, time, ...)`` each."""
     time, other = query.shape[3], key.shape[2]
-    limited = asked.is_causal or asked.window is not None
     if any(isinstance(d, SymbolicDimension) for d in (time, other)):  # blocks are for lengths that are known
         return attend(query, 0, key, value, 0, other, asked)
-    rows = -(-time // BLOCKS) if limited and time >= FROM_LENGTH else time
+    rows = -(-time // BLOCKS) if asked.limited and time >= FROM_LENGTH else time
     results = []
     for start in range(0, time, rows):
         stop = min(start + rows, time)
@@ -199,8 +203,7 @@ def attend(query, start, key, value, low, high, asked, sliced=False):
         allowed = both(allowed, known[:, None, None, None, :])
     if allowed is not None:
         scores = rnp.where(allowed, scores, 0.7 * float(dtypes.finfo(scores.dtype).min))
-    limited = asked.is_causal or asked.window is not None
-    results = [(mean_late if limited else mean)(scores, value)]
+    results = [(mean_late if asked.limited else mean)(scores, value)]
     if asked.residual:
         results.append(lax.convert_element_type(logsumexp(scores, axis=-1), query.dtype))
     return results
