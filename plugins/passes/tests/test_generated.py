@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from rabbet.extend.passes import all_passes, check
-from rabbet_passes import cse, fold, outline, unread, weight_dots
+from rabbet_passes import cse, outline, unread
+from rabbet_passes.on_request import FOLD, OUTLINE, WEIGHT_DOTS
 
 from .programs import programs, results
 
 DEAD_CODE = next(p for p in all_passes() if p.name == "dead-code")
-PASSES = [unread.PASS, DEAD_CODE, cse.PASS, fold.PASS, weight_dots.PASS, outline.PASS]
+PASSES = [unread.PASS, DEAD_CODE, cse.PASS, FOLD, WEIGHT_DOTS, OUTLINE]
 ARGS = [
     np.float32(-0.0),
     np.float32([[1.5, -0.0, np.inf], [-2.5, 0.0, 3e-3]]),
@@ -31,7 +32,7 @@ def test_short_blocks_become_functions_without_a_change_of_any_bit(jaxpr):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outline, "SHORTEST", 2)
         patch.setattr(outline, "FEWEST", 2)
-        after = check(outline.PASS.run(jaxpr, None))
+        after = check(OUTLINE.run(jaxpr, None))
     assert results(after, ARGS) == results(jaxpr, ARGS)
 
 

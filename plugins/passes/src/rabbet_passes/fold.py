@@ -14,7 +14,7 @@ default; ``enable_passes="fold"`` switches it on.
 
 import numpy as np
 from rabbet import dtypes
-from rabbet.extend.passes import Equation, Literal, Pass, Var
+from rabbet.extend.passes import Equation, Literal, Var
 
 from rabbet_passes.within import replaced, rewriting_bodies, word
 
@@ -209,8 +209,3 @@ RULES = {
     "convert_element_type": conversion, "reshape": rearranged, "transpose": permuted,
     "broadcast_in_dim": unchanged_shape, "stop_gradient": itself, "name": itself,
 }  # fmt: skip
-
-PASS = Pass(
-    "fold", fold, before=("cse", "dead-code"), default=False,
-    bodies=False, doc="compute what is known, cancel what undoes itself",
-)  # fmt: skip

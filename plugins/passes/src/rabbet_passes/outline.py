@@ -18,7 +18,7 @@ to 31 instructions.
 
 from typing import Any
 
-from rabbet.extend.passes import Equation, Jaxpr, Pass, Var, bodies_of, effects_of
+from rabbet.extend.passes import Equation, Jaxpr, Var, bodies_of, effects_of
 from rabbet.extend.primitive import Primitive
 
 from rabbet_passes.repeats import repeats
@@ -267,9 +267,3 @@ def function_of(block, needed, varying, name):
         equations.append(Equation(eqn.op, inputs, outs, eqn.where))
     body = Jaxpr(invars, [outputs[i] for i in needed], equations, (), None, name)
     return outlined_blocks(body, name)
-
-
-PASS = Pass(
-    "outline", outline, platforms=("cpu",), after=("dead-code", "cse", "fold", "weight-dots-2d"),
-    bodies=False, doc="make repeated blocks one function", default=False,
-)  # fmt: skip

@@ -15,7 +15,7 @@ import functools
 from math import prod
 
 from rabbet import lax
-from rabbet.extend.passes import Pass, stage
+from rabbet.extend.passes import stage
 
 from rabbet_passes.within import inlined, replaced, rewriting_bodies, word
 
@@ -53,9 +53,3 @@ def flattened(op, x, y):
 
     body = stage(by_matrices, (x, y), "dot_general").jaxpr
     return body if body.out_avals == op.outs((x, y)) else None
-
-
-PASS = Pass(
-    "weight-dots-2d", flatten_dots, after=("cse",), default=False,
-    bodies=False, doc="products with a weight are products of matrices",
-)  # fmt: skip

@@ -3,7 +3,6 @@
 import itertools
 import math
 import sys
-from html import escape
 
 import numpy as np
 
@@ -14,6 +13,15 @@ ROWS, COLUMNS, TABLES = 10, 12, 3
 HEAD = "font-family:monospace;opacity:0.7;padding-bottom:0.3em"
 CELL = "font-family:monospace;white-space:pre;text-align:right;padding:0 0.6em"
 LABEL = "font-family:monospace;opacity:0.7"
+
+
+def escape(text):
+    """``text`` as HTML shows it. Every first compilation loads this module, as a hook, and few
+    need ``html``.
+    """
+    from html import escape
+
+    return escape(text)
 
 
 def notebook_table(array, readable):
