@@ -40,12 +40,17 @@ def pytest_runtest_call(item):
 
 
 def leave_rows_out(items, most):
-    """Keep at most so many rows of each test with parameters, the first among them; return the rest."""
+    """Keep at most so many rows of each test with parameters, the first among them; return the rest.
+
+    A test may say itself that its first ones are enough: `pytest.mark.rows(2)`.
+    """
     by_test = {}
     for item in items:
         by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     chosen = set()
     for rows in by_test.values():
+        for mark in rows[0].iter_markers("rows"):
+            rows = rows[: mark.args[0]]
         count = min(most, len(rows))
         chosen.update(rows[i * len(rows) // count] for i in range(count))
     left_out = [item for item in items if item not in chosen]
@@ -67,11 +72,18 @@ EXHAUSTIVE = (
 )
 
 
+# Tests of one package. Those that need no other run in `core-only` and `minimal`, where nothing else is installed.
+BESIDE = ("core/", "pjrt_cpu/", "plugins/")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.path.relative_to(config.rootpath).as_posix().startswith(EXHAUSTIVE):
+        path = item.path.relative_to(config.rootpath).as_posix()
+        if path.startswith(EXHAUSTIVE):
             item.add_marker("exhaustive")
+        if path.startswith(BESIDE) and not item.get_closest_marker("needs"):
+            item.add_marker("alone")
     yield  # here `-m` and `-k` choose
     if os.environ.get("RABBET_TEST_ROWS"):
         config.hook.pytest_deselected(items=leave_rows_out(items, int(os.environ["RABBET_TEST_ROWS"])))

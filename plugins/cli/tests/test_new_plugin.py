@@ -154,6 +154,7 @@ NEEDS = {
 }  # fmt: skip
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=pytest.mark.needs("cpu", *NEEDS.get(kind, ()))) for kind in new_plugin.KINDS],

@@ -30,6 +30,7 @@ def test_a_row_says_what_its_numpy_dtype_does(name):
             dtypes.promote_types(name, other)
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("name", ["int4", pytest.param("uint4", marks=pytest.mark.exhaustive),
                                   pytest.param("int2", marks=pytest.mark.exhaustive),
                                   pytest.param("uint2", marks=pytest.mark.exhaustive)])  # fmt: skip
