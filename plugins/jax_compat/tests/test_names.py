@@ -43,11 +43,13 @@ def test_programs_within_programs_and_equations():
     simple = rb.make_jaxpr(lambda x: rnp.sin(x) * 2)(1.0)
     first, *rest = simple.jaxpr.eqns
     again = core.new_jaxpr_eqn(first.invars, first.outvars, rb.extend.primitive.cos, {})
-    changed = core.Jaxpr(simple.jaxpr.invars, simple.jaxpr.outvars, [again, *rest])
+    changed = core.Jaxpr((), simple.jaxpr.invars, simple.jaxpr.outvars, [again, *rest])
     (out,) = jaxpr_as_fun(core.ClosedJaxpr(changed, []))(0.5)
     np.testing.assert_allclose(out, 2 * np.cos(0.5), rtol=1e-6)
     with pytest.raises(JaxprTypeError):
-        core.check_jaxpr(core.Jaxpr(simple.jaxpr.invars, simple.jaxpr.outvars, rest))
+        core.check_jaxpr(core.Jaxpr((), simple.jaxpr.invars, simple.jaxpr.outvars, rest))
+    assert changed.replace(eqns=[first, *rest]).eqns[0] is first and isinstance(changed, core.ClosedJaxpr)
+    assert isinstance(simple, core.Jaxpr) and simple.replace(outvars=simple.invars).outvars == simple.invars
     assert not isinstance(first.outvars[0], core.DropVar)
     params = {"x64": 1}
     assert first.primitive.get_bind_params(params) == params and float(first.primitive.bind(0.0)) == 0.0

@@ -107,6 +107,13 @@ def share_consts(programs, counts):
     return out
 
 
+@cond.rule("captures")
+def captures_cond(args, params, captured):
+    branches, consts = params["branches"], captured["branches"]
+    shared = tuple(share_consts(list(branches), [len(c) for c in consts]))
+    return [args[0], *[c for of_one in consts for c in of_one], *args[1:]], {**params, "branches": shared}
+
+
 @cond.rule("transpose")
 def transpose_cond(op, cts, index, *operands):
     linear = tuple([type(x) is Linear for x in operands])

@@ -25,6 +25,11 @@ jit = Primitive(
 )
 
 
+@jit.rule("captures")
+def captures_jit(args, params, captured):
+    return [*captured["jaxpr"], *args], params
+
+
 def call_op(jaxpr, name, inline=False):
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.

@@ -92,6 +92,14 @@ def parts_of_while(op, args):
     return list(args[:m]), list(args[m : m + n]), list(args[m + n :])
 
 
+@while_.rule("captures")
+def captures_while(args, params, captured):
+    test, body = captured.get("cond_jaxpr", []), captured.get("body_jaxpr", [])
+    m, n = params["cond_consts"], params["body_consts"]
+    params = {**params, "cond_consts": m + len(test), "body_consts": n + len(body)}
+    return [*test, *args[:m], *body, *args[m:]], params
+
+
 @while_.rule("lower")
 def lower_while(op, *names):
     if effects.ordered(op["cond_jaxpr"].effects):
@@ -245,6 +253,12 @@ def steps_of_scan(op, args, run):
     consts, carry, xs = parts_of_scan(op, args)
     for i in reversed(range(length)) if reverse else range(length):
         carry = run(jaxpr, [*consts, *carry, *[element(x, i) for x in xs]])[: len(carry)]
+
+
+@scan.rule("captures")
+def captures_scan(args, params, captured):
+    consts = captured["jaxpr"]
+    return [*consts, *args], {**params, "consts": params["consts"] + len(consts)}
 
 
 @scan.rule("lower")

@@ -144,6 +144,17 @@ class Jaxpr:
     in_avals = property(lambda self: tuple([v.aval for v in self.invars]))
     out_avals = property(lambda self: tuple([v.aval for v in self.outvars]))
 
+    def replace(self, *, invars=None, outvars=None, eqns=None, constvars=None, effects=None, name=None):
+        """The same program with other parts; None keeps a part, and effects are those of the equations."""
+        return Jaxpr(
+            self.invars if invars is None else invars,
+            self.outvars if outvars is None else outvars,
+            self.equations if eqns is None else list(eqns),
+            self.constvars if constvars is None else constvars,
+            self.effects if eqns is None and effects is None else effects,
+            self.name if name is None else name,
+        )
+
     def once(self, key, make):
         """``make()``, computed once for this program and ``key``."""
         try:
@@ -178,12 +189,19 @@ class ClosedJaxpr:
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
     def __init__(self, jaxpr, consts):
-        self.jaxpr, self.consts = jaxpr, consts
+        self.jaxpr, self.consts = jaxpr.jaxpr, consts  # of a closed one, its program
 
     def __iter__(self):
         return iter((self.jaxpr, self.consts))
 
     literals = property(lambda self: self.consts, doc="``consts``, as libraries for JAX call them too.")
+
+    # In JAX 0.12 this and ``Jaxpr`` are one class, so libraries walk either.
+    invars = property(lambda self: self.jaxpr.invars, doc="The program's inputs.")
+    outvars = property(lambda self: self.jaxpr.outvars, doc="The program's outputs.")
+    constvars = property(lambda self: self.jaxpr.constvars, doc="The program's variables for ``consts``.")
+    equations = property(lambda self: self.jaxpr.equations, doc="The program's equations.")
+    name = property(lambda self: self.jaxpr.name, doc="The traced function's name.")
 
     @property
     def eqns(self):
@@ -204,6 +222,11 @@ class ClosedJaxpr:
     def effects(self):
         """What it does besides computing."""
         return self.jaxpr.effects
+
+    def replace(self, *, jaxpr=None, consts=None, **parts):
+        """The same with other ``consts``, and with another program or parts of it, as ``Jaxpr.replace``."""
+        program = (self.jaxpr if jaxpr is None else jaxpr.jaxpr).replace(**parts)
+        return ClosedJaxpr(program, self.consts if consts is None else consts)
 
     def __repr__(self):
         return repr(self.jaxpr)

@@ -19,7 +19,7 @@ from rabbet.messages import source_positions, tracebacks
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.program.jaxpr import Jaxpr
-from rabbet.rules import tables
+from rabbet.rules import captures, tables
 from rabbet.rules.examples import documented
 from rabbet.rules.names import Names
 from rabbet.rules.tables import KINDS
@@ -185,7 +185,9 @@ class Primitive:
         return inspect.Signature([*map(_operand, self.operands), *parameters])
 
     def bind(self, *args, **params):
-        """The same as calling it, as programs written for JAX do."""
+        """The same as calling it, as programs written for JAX do; programs among ``params`` may be closed."""
+        if "body" in self.kinds:
+            args, params = captures.as_operands(self, args, params)
         return self(*args, **params)
 
     impl = bind

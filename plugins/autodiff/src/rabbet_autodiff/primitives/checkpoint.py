@@ -36,6 +36,11 @@ checkpoint = Primitive(
 )  # fmt: skip
 
 
+@checkpoint.rule("captures")
+def captures_checkpoint(args, params, captured):
+    return [*captured["jaxpr"], *args], params
+
+
 @checkpoint.rule("lower")
 def lower_checkpoint(op, *names):
     if op["differentiated"] and op["prevent_cse"] and names:

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import rabbet as rb
+from rabbet.extend import passes
 from rabbet.extend.functions import is_evaluating
-from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, evaluate
+from rabbet.extend.passes import Equation, Literal, Var, evaluate
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import context, is_tracer
 
@@ -20,6 +21,38 @@ AxisSize = Any
 ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim"
 # By type: how its abstract value is found. Libraries add their own; Rabbet asks `__array__` of those.
 pytype_aval_mappings = dict.fromkeys((np.ndarray, rb.Array, bool, int, float, complex), rb.typeof)
+
+
+PROGRAMS = passes.Jaxpr, passes.ClosedJaxpr
+
+
+class _Programs(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, PROGRAMS)
+
+    def __subclasscheck__(cls, c):
+        return c is cls or issubclass(c, PROGRAMS)
+
+    def __call__(
+        cls, constvars, invars=None, outvars=None, eqns=None, effects=None, debug_info=None, is_high=False,
+        consts=None,
+    ):  # fmt: skip
+        if isinstance(constvars, PROGRAMS):  # a program, and the arrays for what it captures
+            return passes.ClosedJaxpr(constvars, list((consts if invars is None else invars) or ()))
+        program = passes.Jaxpr(invars, outvars, list(eqns), constvars, effects or None)
+        return program if consts is None else passes.ClosedJaxpr(program, list(consts))
+
+
+class Jaxpr(metaclass=_Programs):
+    """A program, closed or not: one class since JAX 0.12, which makes either from its parts.
+
+    ``Jaxpr(constvars, invars, outvars, eqns)``, or ``Jaxpr(program, consts)``.
+    """
+
+    jaxpr: Any
+
+
+ClosedJaxpr = Jaxpr
 
 
 class _Avals(type):

@@ -51,10 +51,8 @@ def jaxprs_in_params(params):
     """The programs that an equation carries."""
     for value in params.values():
         for one in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(one, ClosedJaxpr):
+            if isinstance(one, Jaxpr):
                 yield one.jaxpr
-            elif isinstance(one, Jaxpr):
-                yield one
 
 
 def subjaxprs(jaxpr):
