@@ -42,16 +42,18 @@ def pytest_runtest_call(item):
 def leave_rows_out(items, most):
     """Keep at most so many rows of each test with parameters, the first among them; return the rest.
 
-    A test may say itself that its first ones are enough: `pytest.mark.rows(2)`.
+    Of an exhaustive test five times as many stay. A test may say itself how many there are to be, its first ones:
+    `pytest.mark.rows(2)`.
     """
     by_test = {}
     for item in items:
         by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     chosen = set()
     for rows in by_test.values():
-        for mark in rows[0].iter_markers("rows"):
+        mark = rows[0].get_closest_marker("rows")
+        if mark:
             rows = rows[: mark.args[0]]
-        count = min(most, len(rows))
+        count = len(rows) if mark else min(5 * most if rows[0].get_closest_marker("exhaustive") else most, len(rows))
         chosen.update(rows[i * len(rows) // count] for i in range(count))
     left_out = [item for item in items if item not in chosen]
     items[:] = [item for item in items if item in chosen]
@@ -69,6 +71,7 @@ EXHAUSTIVE = (
     "tests/benchmarks/",
     "tests/conformance/test_passes.py",
     "tests/conformance/test_primitives.py",
+    "tests/reliability/test_fuzz.py",
 )
 
 

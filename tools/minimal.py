@@ -5,7 +5,7 @@ environment of its own; its tests, and `tests/one_plugin`.
     python tools/minimal.py --into FOLDER jit nn        # some of them
 
 Wheels are built once, and two environments run beside each other. A hidden dependency shows as a failure. To
-find one, two rows of a test with many parameters are enough; other environments run all of them.
+find one, two rows of a test with many parameters are enough; other environments run more of them.
 """
 
 import argparse

@@ -57,6 +57,7 @@ def test_every_program_is_checked():
     assert set(PROGRAMS) == set(CHECKS) and len(PROGRAMS) >= 25
 
 
+@pytest.mark.rows(100)
 @pytest.mark.parametrize(
     "name", [p if p in QUICK else pytest.param(p, marks=pytest.mark.exhaustive) for p in PROGRAMS]
 )

@@ -12,12 +12,13 @@ NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED  # where marks leave none of a fil
 ENVIRONMENT = {"RABBET_NUM_CPU_DEVICES": "8", "RABBET_PLATFORMS": "cpu"}
 
 
-@pytest.mark.needs("cpu")
+@pytest.mark.needs("cpu", "jit", "grad", "vmap", "numpy")
+@pytest.mark.rows(100)
 @pytest.mark.parametrize("path", sorted(MANY.glob("test_*.py")), ids=lambda path: path.stem)
 def test_on_eight_devices(path, request):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--no-header", str(path)]
-    chosen = request.config.getoption("markexpr")
-    command += ["-m", chosen] if chosen else []
+    if "not exhaustive" in request.config.getoption("markexpr"):
+        command += ["-m", "not exhaustive"]
     env = {**os.environ, **ENVIRONMENT}
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_CURRENT_TEST"):
         env.pop(name, None)
