@@ -42,8 +42,8 @@ def pytest_runtest_call(item):
 def leave_rows_out(items, most):
     """Keep at most so many rows of each test with parameters, the first among them; return the rest.
 
-    Of an exhaustive test five times as many stay. A test may say itself how many there are to be, its first ones:
-    `pytest.mark.rows(2)`.
+    Of an exhaustive test five times as many stay. `pytest.mark.rows(2)` on a test says how many there are to
+    be whatever `most` is: its first ones.
     """
     by_test = {}
     for item in items:
@@ -52,8 +52,10 @@ def leave_rows_out(items, most):
     for rows in by_test.values():
         mark = rows[0].get_closest_marker("rows")
         if mark:
-            rows = rows[: mark.args[0]]
-        count = len(rows) if mark else min(5 * most if rows[0].get_closest_marker("exhaustive") else most, len(rows))
+            chosen.update(rows[: mark.args[0]])
+            continue
+        exhaustive = any(row.get_closest_marker("exhaustive") for row in rows)
+        count = min(5 * most if exhaustive else most, len(rows))
         chosen.update(rows[i * len(rows) // count] for i in range(count))
     left_out = [item for item in items if item not in chosen]
     items[:] = [item for item in items if item in chosen]
@@ -75,7 +77,7 @@ EXHAUSTIVE = (
 )
 
 
-# Tests of one package. Those that need no other run in `core-only` and `minimal`, where nothing else is installed.
+# Tests of one package. Those that need no other run in `core-only` and `minimal`, where no other is installed.
 BESIDE = ("core/", "pjrt_cpu/", "plugins/")
 
 
