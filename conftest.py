@@ -77,7 +77,7 @@ EXHAUSTIVE = (
 )
 
 
-# Tests of one package. Those that need no other run in `core-only` and `minimal`, where no other is installed.
+# Tests of one package; those that need no other run alone, in `core-only` and `minimal`.
 BESIDE = ("core/", "pjrt_cpu/", "plugins/")
 
 
