@@ -3,7 +3,6 @@
 import os
 import re
 from glob import glob
-from importlib import metadata
 
 from rabbet.extend.backend import find_library, jaxlib_version
 
@@ -61,17 +60,24 @@ def fits(version, jaxlib):
 def kernels_fit(jaxlib):
     """Return why the native functions do not go with `jaxlib`, or None; None also where there are none."""
     _, name = kernels_package()
-    try:
-        version = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-    if minor(version) == minor(jaxlib):
+    version = installed_version(name)
+    if version is None or minor(version) == minor(jaxlib):
         return None
     wanted = ".".join(map(str, minor(jaxlib)))
     return (
         f"{name} {version} does not go with jaxlib {jaxlib}: their versions must begin alike; "
         f'python -m pip install "{name}=={wanted}.*"'
     )
+
+
+def installed_version(name):
+    """The version of an installed package, or None if there is none."""
+    from importlib import metadata  # it takes longer than all of core, and most processes have no GPU
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def minor(version):
@@ -112,11 +118,9 @@ def hardware():
 def checks():
     """Return lines for `rabbet doctor`: the native functions, and the driver's version."""
     _, name = kernels_package()
-    problem = kernels_fit(jaxlib_version())
-    try:
-        version = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        version, problem = None, "is not installed, and with it linear algebra on a GPU"
+    version, problem = installed_version(name), kernels_fit(jaxlib_version())
+    if version is None:
+        problem = "is not installed, and with it linear algebra on a GPU"
     lines = [
         ("cuda functions", problem is None, f"{name} {version}" if problem is None else f"{name}: {problem}")
     ]

@@ -1,24 +1,27 @@
 """What is installed: entry points, the distributions that own them, and the core versions they ask for.
 
-Everything here reads package metadata and imports no plugin. The everyday listing comes from
-stevedore, whose on-disk cache answers without opening every installed package; that cache keeps
-name, value and group but not the owner, so the owner of an entry point is looked up only when a
-plugin is about to be used. Nothing here is imported by ``import rabbet``: the first touch of a
-plugin's name pays for it.
+Everything here reads package metadata and imports no plugin. The everyday listing is the one that was kept
+by an earlier process (`kept_listing`), or else stevedore's, whose on-disk cache answers without opening every
+installed package; that cache has name, value and group but not the owner. Python's reader of metadata and
+stevedore are imported where they are needed, which takes as long as all of core. Nothing here is imported by
+``import rabbet``: the first touch of a plugin's name pays for it.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import operator
 import re
+import sys
 import warnings
 from collections.abc import Iterable
-from importlib.metadata import Distribution, EntryPoint
+from typing import TYPE_CHECKING
 
 from rabbet.errors import ConfigError
-from rabbet.plugins import catalogue
+from rabbet.plugins import catalogue, kept_listing
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 CORE_DISTRIBUTION = "rabbet-core"
 
@@ -46,13 +49,31 @@ ADDITIVE_GROUPS = frozenset({"rabbet.rules"})
 
 
 def cached(group: str) -> list[EntryPoint]:
-    """The entry points of ``group`` as stevedore's cache lists them: without owners, none imported."""
-    from stevedore import NamedExtensionManager
-
+    """The entry points of ``group`` as they were kept, else as stevedore's cache lists them, which is
+    without owners. None is imported.
+    """
+    folders = tuple(sys.path)
+    if folders not in _kept:
+        _kept[folders] = kept_listing.read()
+        if _kept[folders] is None:
+            kept_listing.keep(lambda: {one: by_stevedore(one) for one in GROUPS}, owner)
+    kept = _kept[folders]
+    if isinstance(kept, dict):
+        return kept.get(group, [])
     try:
-        return list(NamedExtensionManager(group, names=[]).list_entry_points())
+        return by_stevedore(group)
     except Exception:  # the metadata of some package cannot be read, which is nothing to do with us
         return readable(group)
+
+
+_kept: dict[tuple, dict | str | None] = {}  # by what Python imports from
+
+
+def by_stevedore(group: str) -> list[EntryPoint]:
+    """The entry points of ``group`` as stevedore's cache lists them."""
+    from stevedore import NamedExtensionManager
+
+    return list(NamedExtensionManager(group, names=[]).list_entry_points())
 
 
 def scan(group: str) -> list[EntryPoint]:
@@ -60,6 +81,8 @@ def scan(group: str) -> list[EntryPoint]:
 
     Slower than `cached`; used where the cache may lag behind (a name it does not list, ``rabbet doctor``).
     """
+    import importlib.metadata
+
     try:
         return list(importlib.metadata.entry_points(group=group))
     except Exception:
@@ -71,6 +94,8 @@ def readable(group: str) -> list[EntryPoint]:
 
     Python reads the metadata of all packages at once, and one file that is not text makes it fail for all.
     """
+    import importlib.metadata
+
     found, seen = [], set()
     for distribution in importlib.metadata.distributions():
         place = getattr(distribution, "_path", "an unknown place")
@@ -110,6 +135,8 @@ def owner(entry_point: EntryPoint) -> Distribution | None:
     """
     if entry_point.dist is not None:
         return entry_point.dist
+    import importlib.metadata
+
     try:
         first, *inside = package_of(entry_point).split(".")
         guess = importlib.metadata.distribution("-".join([first, *inside[-1:]]))
@@ -148,7 +175,8 @@ def package_of(entry_point: EntryPoint) -> str:
 
 def module_of(entry_point: EntryPoint) -> str:
     """The module that an entry point names; "" where its value cannot be read, as with ``two words``."""
-    return entry_point.module if EntryPoint.pattern.match(entry_point.value) else ""
+    match = kept_listing.VALUE.fullmatch(entry_point.value)
+    return match["module"] if match else ""
 
 
 def normalise(name: str) -> str:

@@ -22,7 +22,7 @@ import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from importlib.metadata import Distribution, EntryPoint
+from typing import TYPE_CHECKING
 
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
 from rabbet.messages.source_positions import stacklevel
@@ -31,6 +31,9 @@ from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
 from rabbet.program.made_once import made_once
 from rabbet.version import VERSION
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 
 class PluginManager:

@@ -11,10 +11,13 @@ import os
 import sysconfig
 import traceback
 from dataclasses import dataclass, field
-from importlib.metadata import Distribution, EntryPoint
+from typing import TYPE_CHECKING
 
 from rabbet.messages import source_positions
 from rabbet.plugins import discovery
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 STATUSES = {
     "found": "installed, not imported yet",

@@ -4,7 +4,6 @@ A ``Generator`` is a value. ``key(seed, impl=generator)`` makes keys of it, whos
 gives one a name by an entry point in the group ``rabbet.generators``; then ``impl="its name"`` finds it.
 """
 
-import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -191,6 +190,8 @@ def find_generator(name):
     known = BUILT_IN.get(name) or _found.get(name)
     if known is not None:
         return known
+    import importlib.metadata  # only where it is asked for: it takes as long as this package
+
     entries = list(importlib.metadata.entry_points(group=GROUP, name=name))
     if len(entries) > 1:
         offered = ", ".join([f"{e.value} ({e.dist.name if e.dist else '?'})" for e in entries])

@@ -1,0 +1,201 @@
+"""What is installed, as it was found last time, in a file.
+
+Python's reader of metadata, stevedore, and their reading take 35 ms of processor time, of 290 for all of
+`import rabbet, rabbet.numpy` (Python 3.11, busy machine). The file takes 1. There is one for each environment
+and PYTHONPATH. It counts as long as the folders with installed packages are the same and were changed last
+when they were then, and the others that Python imports from have none.
+
+It lies in the user's cache folder, as stevedore's own list does, and like the compiled programs there it is
+not read if others may have written it. It holds no more than the packages' metadata do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sys
+from functools import reduce
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from rabbet.config import config
+from rabbet.runtime.cache import read_if_ours
+from rabbet.runtime.whole_files import write_whole
+from rabbet.version import VERSION
+
+FORMAT = 1
+FOLDER = "installed"
+MOST = 100  # files; the oldest go
+PACKAGES = (".dist-info", ".egg-info", ".egg", ".egg-link")
+UNREADABLE = "unreadable"  # what was kept where the metadata of some package could not be read
+VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attributes>[\w.]+)\s*)?(\[.*\]\s*)?")
+
+
+class Package:
+    """An installed distribution: what the manager asks of one."""
+
+    def __init__(self, name, version, requires):
+        self.name, self.version, self.requires, self.entry_points = name, version, requires, []
+
+    @property
+    def files(self):
+        """Its files, from its metadata."""
+        from importlib.metadata import distribution
+
+        return distribution(self.name).files
+
+
+class Point:
+    """An entry point, with ``dist``, the `Package` that has it."""
+
+    def __init__(self, name, value, group, dist):
+        self.name, self.value, self.group, self.dist = name, value, group, dist
+
+    def load(self):
+        """The object that it names; imports its module."""
+        match = VALUE.fullmatch(self.value)
+        if match is None:
+            raise ValueError(f"cannot read {self.value!r}")
+        attributes = filter(None, (match["attributes"] or "").split("."))
+        return reduce(getattr, attributes, import_module(match["module"]))
+
+
+def read():
+    """``{group: [Point, ...]}`` as it was kept, or `UNREADABLE`; None if nothing was kept, or packages
+    have changed.
+    """
+    place = _place()
+    if place is None:
+        return None
+    try:
+        content, problem = read_if_ours(place)
+        return None if problem else _points(json.loads(content))
+    except Exception:  # there is none, or it is not what it should be
+        return None
+
+
+def _points(kept):
+    if kept["format"] != [FORMAT, VERSION] or not _are_as_they_were(dict(kept["folders"]), kept["plain"]):
+        return None
+    if any(_changed(file) != then for file, then in kept["files"]):
+        return None
+    if kept["groups"] is None:
+        return UNREADABLE
+    packages = [Package(*package) for package in kept["packages"]]
+    groups = {}
+    for group, points in kept["groups"].items():
+        groups[group] = [Point(name, value, group, packages[i]) for name, value, i in points]
+        for point in groups[group]:
+            point.dist.entry_points.append(point)
+    return groups
+
+
+def keep(find, owner):
+    """Write the file, if that can be.
+
+    Args:
+      find: a function without arguments, for ``{group: [entry point, ...]}``; called only where there is a
+        place to write to.
+      owner: from an entry point to its distribution, or None.
+    """
+    place = _place()
+    if place is None:
+        return
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(place.parent, os.W_OK):
+            return
+        changed = {one: _changed(one) for one in _folders()}
+        folders = [one for one in changed if _has_packages(one)]
+        content = {
+            "format": [FORMAT, VERSION],
+            "folders": [[one, changed[one]] for one in folders],
+            "plain": {one: then for one, then in changed.items() if one not in folders},
+            "files": [], "packages": [], "groups": None,
+        }  # fmt: skip
+        with contextlib.suppress(Exception):  # a package whose metadata cannot be read
+            content |= _found(find(), owner)
+        write_whole(place, json.dumps(content).encode())
+        _remove_oldest(place.parent)
+
+
+def _found(found, owner):
+    owners, numbers, packages, files, groups = {}, {}, [], [], {}
+    for group, points in found.items():
+        groups[group] = []
+        for point in points:
+            key = point.name, point.value, group
+            if key not in owners:
+                dist = owner(point)
+                if dist is None:
+                    raise LookupError(f"nobody declares {point}")
+                owners |= {(one.name, one.value, one.group): dist for one in dist.entry_points}
+            dist = owners[key]
+            if dist.name not in numbers:
+                numbers[dist.name] = len(packages)
+                packages.append([dist.name, dist.version, list(dist.requires or ())])
+                declared = os.path.join(str(dist._path), "entry_points.txt")
+                files.append([declared, _changed(declared)])
+            groups[group].append([point.name, point.value, numbers[dist.name]])
+    return {"files": files, "packages": packages, "groups": groups}
+
+
+def _remove_oldest(folder):
+    files = sorted(folder.glob("*.json"), key=os.path.getmtime)
+    for file in files[: max(0, len(files) - MOST)]:
+        file.unlink(missing_ok=True)
+
+
+def _place():
+    """The file for this environment; None where nothing is to be kept."""
+    strangers = [f for f in sys.meta_path if f is not PathFinder and hasattr(f, "find_distributions")]
+    if strangers or not config.cache:
+        return None
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        cache = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
+    except RuntimeError:  # no home folder
+        return None
+    environment = f"{sys.prefix}\0{os.environ.get('PYTHONPATH', '')}"
+    digest = hashlib.sha256(environment.encode(errors="replace")).hexdigest()
+    return cache / "rabbet" / FOLDER / f"{digest[:32]}.json"
+
+
+def _folders():
+    """What Python imports from, each once."""
+    return list(dict.fromkeys(os.path.abspath(one) for one in sys.path if type(one) is str))
+
+
+def _changed(path):
+    """When a file or folder was changed last; None if it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
+
+
+def _has_packages(folder):
+    """Whether a folder has installed packages; a file, as of a zip archive, may have."""
+    try:
+        return any(name.endswith(PACKAGES) for name in os.listdir(folder))
+    except OSError:
+        return os.path.isfile(folder)
+
+
+def _are_as_they_were(folders, plain):
+    """Whether the packages stand where they stood: ``folders`` by the times of their last changes, and
+    ``plain`` ones, which had none, by theirs.
+    """
+    now, nothing = _folders(), object()
+    for folder in now:
+        then = folders[folder] if folder in folders else plain.get(folder, nothing)
+        if _changed(folder) != then and (folder in folders or _has_packages(folder)):
+            return False
+    return [one for one in now if one in folders] == list(folders)
+
+
+__all__ = ["UNREADABLE", "VALUE", "Package", "Point", "keep", "read"]
