@@ -79,7 +79,7 @@ def read():
 
 
 def _points(kept):
-    if kept["format"] != [FORMAT, VERSION] or not _are_as_they_were(dict(kept["folders"]), kept["plain"]):
+    if kept["made by"] != [FORMAT, VERSION] or not _are_as_they_were(dict(kept["folders"]), kept["plain"]):
         return None
     if any(_changed(file) != then for file, then in kept["files"]):
         return None
@@ -112,7 +112,7 @@ def keep(find, owner):
         changed = {one: _changed(one) for one in _folders()}
         folders = [one for one in changed if _has_packages(one)]
         content = {
-            "format": [FORMAT, VERSION],
+            "made by": [FORMAT, VERSION],
             "folders": [[one, changed[one]] for one in folders],
             "plain": {one: then for one, then in changed.items() if one not in folders},
             "files": [], "packages": [], "groups": None,
