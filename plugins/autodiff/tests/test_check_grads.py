@@ -36,6 +36,7 @@ BINARY = {
     "sub": lambda x, y: (x - y) * 0.5,
     "mul": lambda x, y: lax.tanh(x) * y,
     "div": lambda x, y: x / (y * y + 1),
+    "atan2 of numbers": lambda x, y: lax.atan2(x, 2) * lax.atan2(3, y) * lax.pow(2, lax.tanh(y)),
     "atan2": lambda x, y: lax.atan2(x, y * y + 1),
 }
 

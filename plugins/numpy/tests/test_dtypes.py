@@ -93,6 +93,34 @@ def test_numpy_values_are_narrowed_unless_64_bits_are_on():
         assert rnp.int_ == rnp.int64
 
 
+def test_places_and_counts_keep_to_the_elements_where_64_bits_are_on():
+    """As in JAX: 32 bits are enough for places in a line, and counts are as wide as what is counted."""
+    x = np.float32([1, 2, 4])
+    with rb.config.override(enable_x64=True):
+        for found in rnp.searchsorted(x, x), rnp.digitize(x, x), rnp.argpartition(x, 1):
+            assert found.dtype == np.int32
+        for found in rnp.diag_indices(2) + rnp.tril_indices(2) + rnp.triu_indices(2):
+            assert found.dtype == np.int64
+        for elements in x, x.astype("int32"), x > 1:
+            assert rnp.histogram(elements)[0].dtype == np.float32
+        assert rnp.histogram2d(x, x)[0].dtype == np.int64
+        assert rnp.histogram2d(x, x, density=True)[0].dtype == np.float32
+        assert rnp.histogram2d(x, x, weights=x.astype("float16"))[0].dtype == np.float32
+
+
+def test_numbers_beside_narrow_arrays_where_64_bits_are_on():
+    """A number that is an argument of a program is 64 bits wide there, and the array stays what it is."""
+    x = np.float32([1, 2, 4])
+    with rb.config.override(enable_x64=True):
+        assert rnp.add.at(rnp.zeros(3, "int32"), [0], 3, inplace=False).dtype == np.int32
+        slope, _ = rnp.polyfit(x, 3 * x, 1)
+        assert slope.dtype == np.float32
+        np.testing.assert_allclose(slope, 3, rtol=1e-5)
+        found = rnp.linalg.lstsq(np.stack([x, x * x], 1), x, 1e-6)[0]
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, [1, 0], atol=1e-5)
+
+
 def test_dtype_objects_are_dtypes_and_functions():
     assert rnp.float32 == np.float32 == rnp.dtype("float32")
     assert rnp.zeros(2, rnp.int8).dtype == rnp.int8

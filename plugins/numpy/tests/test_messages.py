@@ -44,7 +44,7 @@ MESSAGES = [
     (lambda: rnp.squeeze(X, 0), ValueError, "only size 1 can be removed"),
     (lambda: rnp.transpose(X, (0, 0)), ValueError, "name one twice"),
     (lambda: rnp.split(X, 3, axis=1), ValueError, "does not divide into 3 equal pieces; array_split"),
-    (lambda: rnp.pad(X, -1), ValueError, "widths must not be negative"),
+    (lambda: rnp.pad(X, -1), ValueError, "pad_width must not be negative"),
     (lambda: rnp.pad(X, 1, "spiral"), NotImplementedError, "modes: constant"),
     (lambda: rnp.roll(X, (1, 2, 3), axis=(0, 1)), ValueError, "3 shifts for 2 axes"),
     (lambda: rnp.einsum("ij,jk", X, X), ValueError, "'j' in 'ij,jk' has the sizes 4 and 3"),

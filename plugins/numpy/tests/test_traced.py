@@ -86,7 +86,37 @@ def test_transformations_compose():
         (lambda x: rnp.prod(x * X[0]), 1.0, 0.0),
         (lambda x: rnp.where(x > 1, x, rnp.sqrt(x)), 4.0, 1.0),
         (lambda x: rnp.median(x * X), 1.0, 5.5),
+        (lambda x: rnp.arctan2(x, 2), 2.0, 0.25),
+        (lambda x: rnp.arctan2(2, x), 2.0, -0.25),
+        (lambda x: rnp.frexp(x)[0], 6.0, 0.125),
+        (lambda x: rnp.frexp(x)[0], 0.0, 1.0),
     ],
 )
 def test_derivatives(function, x, slope):
     np.testing.assert_allclose(rb.grad(function)(x), slope, rtol=1e-5, atol=1e-6)
+
+
+A, B = np.float32([0, 2, 1, 3, 2]), np.float32([1, 2, 9])
+
+
+@pytest.mark.needs("grad")
+@pytest.mark.parametrize(
+    ("function", "slopes"),
+    [
+        (lambda x: x[rnp.nonzero(x)], [0, 1, 1, 1, 1]),
+        (lambda x: x[rnp.where(x)] ** 2, [0, 4, 2, 6, 4]),
+        (lambda x: x[rnp.flatnonzero(x)[0]], [0, 1, 0, 0, 0]),
+        (lambda x: rnp.extract(x, x), [0, 1, 1, 1, 1]),
+        (lambda x: rnp.trim_zeros(x), [0, 1, 1, 1, 1]),
+        (lambda x: rnp.polydiv(x, rnp.array([1.0, 2.0]), trim_leading_zeros=True)[0], [-5, 3, -1, 1, 0]),
+        (lambda x: rnp.unique(x), [1, 1, 1, 1, 0]),
+        (lambda x: rnp.unique(x, return_counts=True)[0], [1, 1, 1, 1, 0]),
+        (lambda x: rnp.unique(x[:, None], axis=0), [1, 1, 1, 1, 0]),
+        (lambda x: rnp.union1d(x, B), [1, 1, 1, 1, 0]),
+        (lambda x: rnp.intersect1d(x, B, return_indices=True)[0], [0, 1, 1, 0, 0]),
+        (lambda x: rnp.setdiff1d(x, B), [1, 0, 0, 1, 0]),
+        (lambda x: rnp.setxor1d(x, B), [1, 0, 0, 1, 0]),
+    ],
+)
+def test_values_that_decide_a_length_are_known_while_they_are_differentiated(function, slopes):
+    np.testing.assert_allclose(rb.grad(lambda x: rnp.sum(function(x)))(A), slopes)

@@ -43,6 +43,14 @@ def test_exponential_far_from_normal():
     assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
 
 
+def test_single_precision_where_64_bits_are_on():
+    a = np.float32([[0, 30], [-30, 0]])  # so large that it is looked at in detail
+    with rb.config.override(enable_x64=True):
+        found = linalg.expm(a)
+        assert found.dtype == np.float32
+        close(found, scipy.linalg.expm(a.astype("f8")), rtol=0, atol=1e-4)
+
+
 def test_derivatives_of_the_exponential():
     check_gradient(linalg.expm, A)
 

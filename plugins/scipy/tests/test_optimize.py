@@ -42,6 +42,16 @@ def test_minima(method, dtype):
         assert (out.hess_inv is None) == (method == "L-BFGS")
 
 
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_minima_where_64_bits_are_on(method, dtype):
+    with rb.config.override(enable_x64=True):
+        out = minimize(himmelblau, rnp.zeros(2, dtype), method=method)
+        assert out.x.dtype == dtype
+        assert bool(out.success)
+        np.testing.assert_allclose(out.x, [3, 2], atol=1e-3)
+
+
 def test_the_inverse_hessian_and_few_steps():
     h = np.diag([1.0, 4.0, 9.0])
     out = minimize(lambda x: 0.5 * x @ ours(h) @ x - x.sum(), ours(np.zeros(3)), method="bfgs", tol=1e-9)

@@ -361,11 +361,19 @@ atanh = unary(
     "atanh", "chlo.atanh", INEXACT, kinds=("increasing",),
     derivative=lambda x, out: div(1.0, sub(1.0, mul(x, x))), doc="inverse hyperbolic tangent",
 )  # fmt: skip
+
+
+def _over_square(y, x, out, top):
+    """``top(y, x) / (x * x + y * y)``; one of them may be a Python number, of a dtype of its own."""
+    y, x = [convert.to_dtype(v, typeof(out).dtype) for v in (y, x)]
+    return div(top(y, x), add(mul(x, x), mul(y, y)))
+
+
 atan2 = binary(
     "atan2", "stablehlo.atan2", INEXACT,
     partials=(
-        lambda y, x, out: div(x, add(mul(x, x), mul(y, y))),
-        lambda y, x, out: div(neg(y), add(mul(x, x), mul(y, y))),
+        lambda y, x, out: _over_square(y, x, out, lambda y, x: x),
+        lambda y, x, out: _over_square(y, x, out, lambda y, x: neg(y)),
     ),
     doc="the angle of the point (x, y), in radians; operands y, x",
 )  # fmt: skip

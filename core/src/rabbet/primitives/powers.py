@@ -93,8 +93,8 @@ def jvp_pow(op, x, y):
         slope = mul(exponent, pow(x.primal, sub(safe, 1.0)))
         tangent = zeros.spread(mul(x.tangent, slope), shape)
     if type(y.tangent) is not Zero:
-        # x ** y * log(x), with 0 where x == 0 and y > 0.
-        base = x.primal
+        # x ** y * log(x), with 0 where x == 0 and y > 0. The base may be a Python integer.
+        base = convert.to_dtype(x.primal, typeof(out).dtype)
         is_zero = logic.eq(base, 0.0)
         safe = logic.select_n(is_zero, base, zeros.full_of_type(typeof(base).strong(), 1))
         tangent = add_tangents(tangent, zeros.spread(mul(y.tangent, mul(out, log(safe))), shape))

@@ -78,6 +78,10 @@ def frexp(x, /):
     plain = lax.bitwise_or(
         lax.bitwise_and(lax.eq(field, 0), lax.eq(fraction, 0)), lax.eq(field, 2 * most - 1)
     )
+    # Bits have no derivative; that of the significand is its share of the number.
+    usual = lax.bitwise_not(lax.bitwise_or(plain, denormal))
+    share = lax.div(y, lax.select(usual, lax.stop_gradient(y), lax.full_like(y, 1)))
+    significand = lax.select(usual, lax.mul(significand, share), significand)
     significand = converted(lax.select(plain, y, significand), dtype)
     exponent = converted(lax.select(plain, lax.full_like(exponent, 0), exponent), np.dtype("int32"))
     return significand, exponent

@@ -71,7 +71,8 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
     """
     a = array_of("histogram", a)
     edges = histogram_bin_edges(a, bins, range)
-    return filled(a, edges, 1.0 if weights is None else weights, density=bool(density)), edges
+    # True counts one in whatever dtype the elements ask for.
+    return filled(a, edges, True if weights is None else weights, density=bool(density)), edges
 
 
 @fused(static=("density",))
@@ -188,14 +189,15 @@ def filled_grid(sample, edges, weights, density):
         place = at if place is None else lax.add(lax.mul(place, shape[d]), at)
         inside = fits if inside is None else lax.bitwise_and(inside, fits)
     total = math.prod(shape)
+    dtype = dtypes.to_inexact(dtypes.result_type(sample, *([] if weights is None else [weights])))
     if weights is None:
         one = lax.full((), 1, dtypes.scalar_dtype(int))
     else:
-        one = converted(weights, dtypes.to_inexact(dtypes.result_type(weights)))
+        one = converted(weights, dtype)
     counts = lax.reshape(counted(choose_by(inside, place, total), one, total), shape)
     if not density:
         return counts
-    counts = converted(counts, dtypes.to_inexact(counts.dtype))
+    counts = converted(counts, dtype)
     whole = lax.reduce_sum(counts, tuple(range(len(shape))))
     counts = lax.div(counts, lax.broadcast_in_dim(whole, shape, ()))
     for d, e in enumerate(edges):

@@ -261,8 +261,8 @@ def vander(x, N=None, increasing=False):
 
 
 def known_positions(found):
-    """NumPy's index arrays as int32 arrays."""
-    return tuple([asarray(i.astype("int32")) for i in found])
+    """NumPy's index arrays as arrays of ``int``'s dtype."""
+    return tuple([asarray(i.astype(dtypes.scalar_dtype(int))) for i in found])
 
 
 def tril_indices(n, k=0, m=None):
@@ -324,7 +324,7 @@ def diag_indices(n, ndim=2):
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
     """
-    return (lax.iota("int32", n),) * ndim
+    return (lax.iota(dtypes.scalar_dtype(int), n),) * ndim
 
 
 def diag_indices_from(arr):

@@ -15,7 +15,7 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check
 from rabbet.numpy.matrices import diag, vander
 from rabbet.numpy.reductions import converted
-from rabbet.numpy.searching import known
+from rabbet.numpy.searching import looked_at
 from rabbet.numpy.shaping import array_of, atleast_1d
 from rabbet.numpy.signals import convolve
 
@@ -34,7 +34,7 @@ def in_floats(name, *arrays):
 def without_leading_zeros(name, x):
     """``x`` from its first coefficient that is not zero on; the values must be known."""
     advice = "leave out trim_leading_zeros, or call it outside of the traced function"
-    held = np.flatnonzero(known(name, x, advice))
+    held = np.flatnonzero(looked_at(name, x, advice))
     return x[held[0] if len(held) else x.shape[0] :]
 
 
@@ -289,7 +289,7 @@ def roots(p, *, strip_zeros=True):
         raise ValueError(f"roots takes a vector of coefficients, got {p.aval.str_short()}")
     at_zero = 0
     if strip_zeros:
-        held = np.flatnonzero(known("roots", p, "pass strip_zeros=False, or compute it outside"))
+        held = np.flatnonzero(looked_at("roots", p, "pass strip_zeros=False, or compute it outside"))
         if not len(held):
             return lax.full((0,), 0, dtypes.to_complex(p.dtype))
         at_zero = p.shape[0] - 1 - int(held[-1])

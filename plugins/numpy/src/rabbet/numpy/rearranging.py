@@ -12,7 +12,7 @@ from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, shape_of
 from rabbet.numpy.conversion import array, asarray
 from rabbet.numpy.joining import concatenate
 from rabbet.numpy.reductions import spread_to
-from rabbet.numpy.searching import known
+from rabbet.numpy.searching import looked_at
 from rabbet.numpy.shaping import array_of, ravel
 
 
@@ -322,7 +322,7 @@ def trim_zeros(filt, trim="fb", axis=None):
     if set(sides) - set("fb"):
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     filt = asarray(filt)
-    held = np.nonzero(known("trim_zeros", filt, "compute it outside of the traced function"))
+    held = np.nonzero(looked_at("trim_zeros", filt, "compute it outside of the traced function"))
     cuts = [slice(None)] * filt.ndim
     for d in axes_of("trim_zeros", axis, filt.ndim):
         low, high = (held[d].min(), held[d].max() + 1) if len(held[d]) else (0, 0)

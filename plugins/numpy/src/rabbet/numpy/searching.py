@@ -7,7 +7,7 @@ the values are looked at; inside,
 
 import math
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,18 @@ def known(name, x, advice):
             f"known while tracing; {advice}"
         )
     return np.asarray(x)
+
+
+def looked_at(name, x, advice):
+    """What ``known`` gives, also for an array that is differentiated: its value decides a shape and no more.
+
+    Raises:
+      ConcretizationTypeError: where the value is not known.
+    """
+    if type(x) is Tracer:
+        value = lax.stop_gradient(x)
+        x = x if type(value) is Tracer else value
+    return known(name, x, advice)
 
 
 def held(name, x):
@@ -72,7 +84,7 @@ def nonzero(a, *, size=None, fill_value=None):
         raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
     if size is None:
         return tuple(
-            [asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(known("nonzero", a, SIZE))]
+            [asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(looked_at("nonzero", a, SIZE))]
         )
     fill = (
         fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
@@ -195,12 +207,15 @@ def unique(
     """
     ar = held("unique", ar)
     if size is None:
-        host = known("unique", ar, SIZE)
-        found = np.unique(host, return_index, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
-        several = isinstance(found, tuple)
-        values, *rest = found if several else (found,)
-        outs = [asarray(values, ar.dtype), *[asarray(r.astype(dtypes.scalar_dtype(int))) for r in rest]]
-        return tuple(outs) if several else outs[0]
+        host = looked_at("unique", ar, SIZE)
+        taken = type(ar) is Tracer  # the values are taken from it, so that they have its derivative
+        first: Any = return_index or taken
+        found = np.unique(host, first, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
+        values, *rest = found if isinstance(found, tuple) else (found,)
+        rest = [asarray(r.astype(dtypes.scalar_dtype(int))) for r in rest]
+        values = elements_at(ar, rest[0], axis) if taken else asarray(values, ar.dtype)
+        outs = [values, *(rest if return_index or not taken else rest[1:])]
+        return tuple(outs) if len(outs) > 1 else values
     if axis is not None and ar.ndim > 1:
         raise NotImplementedError("unique of slices under jit (axis= together with size=) is not there yet")
     values, first, inverse, counts = unique_of_size(ar, operator.index(size), fill_value, equal_nan=equal_nan)
@@ -209,6 +224,13 @@ def unique(
     outs += [inverse] if return_inverse else []
     outs += [counts] if return_counts else []
     return tuple(outs) if len(outs) > 1 else values
+
+
+def elements_at(ar, places, axis):
+    """Elements by their places in row-major order, or slices along an axis."""
+    from rabbet.numpy.indexing import take
+
+    return take(ar, places, axis)
 
 
 @fused(static=("size", "equal_nan"))

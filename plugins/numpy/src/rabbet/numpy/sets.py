@@ -9,9 +9,10 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
+from rabbet.extend.transform import Tracer
 from rabbet.numpy.arguments import check
 from rabbet.numpy.conversion import asarray
-from rabbet.numpy.searching import SIZE, flattened, known, positions, run_starts, unique
+from rabbet.numpy.searching import SIZE, flattened, looked_at, positions, run_starts, unique
 
 
 def union1d(ar1, ar2, *, size=None, fill_value=None):
@@ -31,7 +32,10 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     """
     a, b = in_one_dtype("union1d", ar1, ar2)
     if size is None:
-        return asarray(np.union1d(known("union1d", a, SIZE), known("union1d", b, SIZE)), a.dtype)
+        found = np.union1d(looked_at("union1d", a, SIZE), looked_at("union1d", b, SIZE))
+        if not traced(a, b):
+            return asarray(found, a.dtype)
+        size = len(found)
     return unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
 
 
@@ -51,12 +55,14 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     name = "intersect1d"
     a, b = in_one_dtype(name, ar1, ar2)
     if size is None:
-        hosts = known(name, a, SIZE), known(name, b, SIZE)
+        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
         found = np.intersect1d(*hosts, assume_unique=assume_unique, return_indices=return_indices)
-        if not return_indices:
-            return asarray(found, a.dtype)
-        index = dtypes.scalar_dtype(int)
-        return (asarray(found[0], a.dtype), *[asarray(i.astype(index)) for i in found[1:]])
+        values, *places = found if return_indices else (found,)
+        if not traced(a, b):
+            values = asarray(values, a.dtype)
+            index = dtypes.scalar_dtype(int)
+            return (values, *[asarray(i.astype(index)) for i in places]) if return_indices else values
+        size = len(values)
     outs = common(a, b, fill_value, operator.index(size), bool(assume_unique))
     return outs if return_indices else outs[0]
 
@@ -77,8 +83,11 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     a, b = in_one_dtype(name, ar1, ar2)
     dtype = asarray(ar1).dtype
     if size is None:
-        out = np.setdiff1d(known(name, a, SIZE), known(name, b, SIZE), assume_unique=assume_unique)
-        return asarray(out.astype(dtype), dtype)
+        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
+        out = np.setdiff1d(*hosts, assume_unique=assume_unique)
+        if not traced(a, b):
+            return asarray(out.astype(dtype), dtype)
+        size = len(out)
     fill = 0 if fill_value is None else fill_value
     return lax.convert_element_type(missing(a, b, fill, operator.index(size), bool(assume_unique)), dtype)
 
@@ -98,9 +107,17 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     name = "setxor1d"
     a, b = in_one_dtype(name, ar1, ar2)
     if size is None:
-        out = np.setxor1d(known(name, a, SIZE), known(name, b, SIZE), assume_unique=assume_unique)
-        return asarray(out, a.dtype)
+        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
+        out = np.setxor1d(*hosts, assume_unique=assume_unique)
+        if not traced(a, b):
+            return asarray(out, a.dtype)
+        size = len(out)
     return in_one(a, b, fill_value, operator.index(size), bool(assume_unique))
+
+
+def traced(*arrays):
+    """Whether one is a tracer: then the values found give a length alone, and derivatives need the rest."""
+    return any(type(x) is Tracer for x in arrays)
 
 
 def in_one_dtype(name, *arrays):

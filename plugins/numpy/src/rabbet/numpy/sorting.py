@@ -2,6 +2,8 @@
 
 import operator
 
+import numpy as np
+
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import exceeds
@@ -129,7 +131,7 @@ def argpartition(a, kth, axis=-1):
     """
     a, axis = lined_up("argpartition", a, axis)
     axis_of("argpartition (kth)", kth, a.shape[axis])
-    return argsort(a, axis)
+    return lax.convert_element_type(argsort(a, axis), index_dtype(a.shape[axis]))
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
@@ -201,10 +203,16 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     return bisected(a, v, side)
 
 
+def index_dtype(n):
+    """The dtype of places among ``n``: int32 while these fit, also where ``int`` is int64, as in JAX."""
+    return np.dtype("int32" if n <= np.iinfo("int32").max else "int64")
+
+
 def bisected(a, v, side):
     """Binary search for all of ``v`` at once; the number of steps is known from the length."""
     n = a.shape[0]
-    low, high = lax.full(v.shape, 0, dtypes.scalar_dtype(int)), lax.full(v.shape, n, dtypes.scalar_dtype(int))
+    dtype = index_dtype(n)
+    low, high = lax.full(v.shape, 0, dtype), lax.full(v.shape, n, dtype)
     for _ in range(n.bit_length()):
         middle = lax.shift_right_arithmetic(lax.add(low, high), 1)
         found = a.at[middle].get(mode="clip")
@@ -244,7 +252,7 @@ def digitize(x, bins, right=False, *, method=None):
         raise ValueError(f"digitize: bins must be a vector of edges, got {bins.aval.str_short()}")
     side = "left" if right else "right"
     if not bins.shape[0]:
-        return lax.full(x.shape, 0, dtypes.scalar_dtype(int))
+        return lax.full(x.shape, 0, index_dtype(0))
     rising = searchsorted(bins, x, side=side)
     falling = lax.sub(bins.shape[0], searchsorted(lax.rev(bins, (0,)), x, side=side))
     increases = less_equal(bins[0], bins[-1])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy import arithmetic, cumulative, logic, reductions, transcendental
 from rabbet.numpy.arguments import as_array, axes_of, axis_of, check, no_out
@@ -60,10 +60,10 @@ class Methods:
         from rabbet.numpy.creation import zeros
 
         dtype = typeof(operands[0]).dtype
-        others = [typeof(x).dtype for x in operands[1:]]
+        others = [x if is_python_scalar(x) else zeros((), typeof(x).dtype) for x in operands[1:]]
         for _ in range(2):
-            rest = others or [dtype] * (self.nin - 1)
-            dtype = typeof(self.function(*[zeros((), d) for d in (dtype, *rest)])).dtype
+            rest = others or [zeros((), dtype)] * (self.nin - 1)
+            dtype = typeof(self.function(zeros((), dtype), *rest)).dtype
         return dtype
 
     # ------------------------------------------------------------------------------------------- methods

@@ -115,7 +115,8 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     u, s, vh = lax.linalg.svd(a, full_matrices=False)
     eps = float(dtypes.finfo(a.dtype).eps)
     rcond = eps * largest_size(a) if rcond is None else rcond
-    kept = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), rcond))
+    # A number that comes through a call may be wider than the matrix.
+    kept = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), lax.convert_element_type(rcond, s.dtype)))
     inverse = lax.select(kept, lax.div(1.0, lax.select(kept, s, lax.full_like(s, 1))), lax.full_like(s, 0))
     turned = matrices.product(matrices.adjoint(u), columns)
     scaled = lax.mul(turned, matrices.beside(lax.convert_element_type(inverse, a.dtype), turned.shape, 1))

@@ -1,10 +1,9 @@
 """The exponential of matrices, and its derivative in a direction."""
 
+import math
 import operator
 from math import factorial
 from typing import NamedTuple
-
-import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, lax
@@ -149,12 +148,14 @@ def for_roundings(one, size, steps, degree):
 
     start = rnp.ones_like(rows[..., 0, :]), rnp.zeros_like(size)
     _, scale = lax.fori_loop(0, power, step, start)
-    coefficient = np.log2(
+    coefficient = math.log2(
         float(factorial(degree)) ** 2 / float(factorial(2 * degree)) / float(factorial(power))
     )
     # log2 of c |A|^power / |A| / (half a rounding error), with |A| halved so often already.
     alpha = (
-        scale + (power - 1) * (rnp.log2(size) - steps) + (coefficient + 1 - np.log2(rnp.finfo(one.dtype).eps))
+        scale
+        + (power - 1) * (rnp.log2(size) - steps)
+        + (coefficient + 1 - math.log2(rnp.finfo(one.dtype).eps))
     )
     return rnp.maximum(rnp.ceil(alpha / (2 * degree)), 0.0)
 

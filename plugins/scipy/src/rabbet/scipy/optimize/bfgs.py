@@ -3,6 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 from rabbet_autodiff import value_and_grad
 
 import rabbet.numpy as rnp
@@ -10,8 +11,9 @@ from rabbet import lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.optimize.line_search import line_search
 
-CONVERGED, TOO_MANY_STEPS, NO_STEP, TOO_MANY_TRIES = 0, 1, 3, 5
-RUNNING = -1
+# Of one width, also where Python integers are 64 bits wide.
+CONVERGED, TOO_MANY_STEPS, NO_STEP, TOO_MANY_TRIES = (np.int32(status) for status in (0, 1, 3, 5))
+RUNNING = np.int32(-1)
 
 
 class State(NamedTuple):
@@ -83,7 +85,7 @@ def bfgs(
         return State(
             state.x + s, place.value, place.gradient, state.value, where(bent, inverse, state.inverse),
             status_of(found, size, gtol, line_search_maxiter, state.steps + 1, maxiter),
-            state.steps + where(found.down, 1, 0), state.tries + found.tries,
+            state.steps + found.down.astype("int32"), state.tries + found.tries,
         )  # fmt: skip
 
     value, gradient = function(x0)

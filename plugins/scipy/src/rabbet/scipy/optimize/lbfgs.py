@@ -79,7 +79,7 @@ def lbfgs(
             status = where((status == RUNNING) & (tries >= limit), TOO_MANY_STEPS, status)
         return State(
             state.x + s, place.value, place.gradient, state.value, steps, changes, rho, status,
-            state.steps + where(found.down, 1, 0), tries,
+            state.steps + found.down.astype("int32"), tries,
         )  # fmt: skip
 
     value, gradient = function(x0)

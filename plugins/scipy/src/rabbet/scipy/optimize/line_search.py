@@ -2,12 +2,15 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.scipy.inputs import where
 
 DECREASE, CURVATURE = 1e-4, 0.9
-WIDENING, NARROWING, DONE = 0, 1, 2
+# Of one width, also where Python integers are 64 bits wide.
+WIDENING, NARROWING, DONE = (np.int32(phase) for phase in range(3))
 
 
 class Place(NamedTuple):
