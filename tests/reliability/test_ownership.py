@@ -146,5 +146,9 @@ def test_a_copy_under_a_transformation_is_a_copy():
         assert copied.tolist() == [0, 1, 2]
         copied.delete()
     assert x.tolist() == [0, 1, 2]
-    assert "keep_apart" not in str(rb.make_jaxpr(lambda v: rnp.array(v) * 2)(x))
+    doubled = lambda v: rnp.array(v) * 2
+    slope = rb.grad(lambda v: doubled(v).sum())
+    pushed = lambda v: rb.jvp(doubled, (v,), (v,))
+    for program in (doubled, rb.vmap(doubled), slope, rb.jit(slope), pushed, rb.vmap(rb.grad(doubled))):
+        assert "keep_apart" not in str(rb.make_jaxpr(program)(x))
     assert rb.grad(lambda v: (rnp.array(v) ** 2).sum())(x).tolist() == [0, 2, 4]

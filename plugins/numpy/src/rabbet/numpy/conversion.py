@@ -7,7 +7,7 @@ import numpy as np
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
-from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.transform import Interpreter, Tracer, typeof
 
 
 @obeys_out_sharding
@@ -68,9 +68,14 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
 
 def copy_of_tracer(x):
     """``x`` with memory of its own, where a transformation runs on arrays. Nobody else can hold the memory of
-    a value within a program.
+    a value within a program, be it transformed there or not: a copy would be a barrier that costs time.
     """
-    return x if x.interpreter.stages else keep_apart(x)
+    level = x.interpreter
+    while isinstance(level, Interpreter):
+        if level.stages:
+            return x
+        level = level.parent
+    return keep_apart(x)
 
 
 def converted(x, dtype):
