@@ -230,6 +230,25 @@ def test_the_derivative_of_a_maximum_compares_what_it_reduced():
     assert "optimization_barrier" not in rb.jit(rnp.max).lower(rnp.arange(3.0)).as_text()
 
 
+@pytest.mark.needs("scipy")
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_place_of_an_extreme_is_one_of_the_places(name):
+    """Compiled with what made the operand, it was the largest int32 where that was rounded in two ways."""
+    image = np.random.default_rng(0).random((16, 16, 3), dtype="float32")
+
+    def colors(at):
+        y, x = rnp.broadcast_arrays(rnp.arange(8.0)[:, None] + at[0], rnp.arange(8.0)[None, :] + at[1])
+        where = [y.reshape(-1), x.reshape(-1)]
+        along = rb.vmap(lambda plane: rb.scipy.ndimage.map_coordinates(plane, where, 1), -1, -1)
+        return along(rnp.array(image)).reshape(8, 8, 3)
+
+    place = getattr(rnp, name)
+    for at in rnp.array([[2.3, 3.7], [0.5, 1.25], [5.1, 0.9]]):
+        found = rb.jit(lambda at: place(colors(at), -1))(at)
+        np.testing.assert_array_equal(found, getattr(np, name)(colors(at), -1))
+    assert "optimization_barrier" not in rb.jit(place).lower(rnp.arange(3)).as_text(), "exact numbers"
+
+
 def test_a_compiled_function_that_is_read_back_works():
     from rabbet.experimental import serialize_executable
 

@@ -10,7 +10,7 @@ from rabbet_jax import alone
 from rabbet_jax.levels import another_level
 from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay import monitoring
-from rabbet_jax.overlay._src.tree_util import prefix_errors
+from rabbet_jax.overlay._src.tree_util import _registry, prefix_errors
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
 from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
 from rabbet_jax.overlay.extend import core
@@ -160,3 +160,15 @@ def test_where_trees_stop_being_alike():
 
 def test_devices_of_this_process_in_order():
     assert rnp.ones(2).sharding._addressable_device_assignment == (rb.devices()[0],)
+
+
+def test_the_registry_of_trees_takes_nodes_apart():
+    registry = _registry
+    assert tuple in registry and int not in registry
+    for node in ((1, (2, 3)), [4, None], {"b": 5, "a": (6,)}):
+        children, rest = registry[type(node)].to_iter(node)
+        assert registry[type(node)].from_iter(rest, list(children)) == node and len(children) <= 2
+        assert len({rest, registry[type(node)].to_iter(node)[1]}) == 1
+    assert registry[tuple].to_iter((1, (2, 3)))[0] == [1, (2, 3)]
+    with pytest.raises(KeyError):
+        registry[int]

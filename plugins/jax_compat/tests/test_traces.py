@@ -98,3 +98,13 @@ def test_equations_know_their_scopes_and_bodies_are_closed():
     assert [str(eqn.source_info.name_stack) for eqn in jaxpr.eqns] == ["a/b", ""]
     body = jaxpr.eqns[1].params["jaxpr"]
     assert body.jaxpr.eqns and list(body.consts) == []
+
+
+def test_what_quax_reads_of_a_trace():
+    from rabbet_jax.overlay._src import core as private
+
+    with private.take_current_trace() as parent:
+        trace = CountingTrace(parent, private.TraceTag())
+        with private.set_current_trace(trace):
+            out = jnp.sin(CountedTracer(trace, X, 0))
+    assert trace.full_raise(out) is out and trace.full_raise(1.0) == 1.0 and out.count == 1

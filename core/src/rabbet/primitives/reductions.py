@@ -125,8 +125,13 @@ def arg_extreme(name, greatest, doc):
 
     @primitive.decompose
     def arg_extreme_by_extreme(op, x):
-        """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile."""
+        """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile.
+
+        The operand is kept apart as in the derivative of an extreme: where it is rounded in two ways, no
+        place has the extreme.
+        """
         aval = typeof(x)
+        x = barrier.keep_apart(x) if dtypes.kind(aval.dtype) == "f" else x
         out = (reduce_max if greatest else reduce_min)(x, axes=op.params["axes"])
         here = logic.eq(x, spread_back(op, out, aval))
         if dtypes.kind(aval.dtype) == "f":

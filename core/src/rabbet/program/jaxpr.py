@@ -189,7 +189,8 @@ class ClosedJaxpr:
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
     def __init__(self, jaxpr, consts):
-        self.jaxpr, self.consts = jaxpr.jaxpr, consts  # of a closed one, its program
+        self.jaxpr = jaxpr.jaxpr if type(jaxpr) is ClosedJaxpr else jaxpr
+        self.consts = consts
 
     def __iter__(self):
         return iter((self.jaxpr, self.consts))

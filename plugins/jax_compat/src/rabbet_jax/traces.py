@@ -75,6 +75,10 @@ class Trace(Interpreter, metaclass=_Traces):
         out = self.process_primitive(op.primitive, mine, dict(op.params))
         return list(out) if op.primitive.multiple_results else out
 
+    def full_raise(self, x):
+        """``x``: values of the levels below need no tracer of this one's."""
+        return x
+
     def process_primitive(self, primitive, tracers, params):
         raise NotImplementedError(
             f"{type(self).__name__} must say what an operation does: process_primitive(primitive, tracers, "

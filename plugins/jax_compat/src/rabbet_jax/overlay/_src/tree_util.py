@@ -1,10 +1,29 @@
-"""``jax._src.tree_util``, of which flax reads the registry, and its tests ``prefix_errors``."""
+"""``jax._src.tree_util``, of which flax and jaxlie read the registry, and flax's tests ``prefix_errors``."""
 
 import rabbet as rb
 
 
+class _Entry:
+    """How nodes of a class come apart and together; what JAX calls their metadata is a structure here."""
+
+    @staticmethod
+    def to_iter(tree):
+        """The children of a node, and what ``from_iter`` makes it of besides."""
+        return rb.tree_util.tree_flatten(tree, is_leaf=lambda x: x is not tree)
+
+    @staticmethod
+    def from_iter(structure, children):
+        """A node of these children."""
+        return rb.tree_util.tree_unflatten(structure, children)
+
+
 class _Registry:
-    """Which classes are nodes of trees."""
+    """Which classes are nodes of trees, and how they come apart."""
+
+    def __getitem__(self, cls):
+        if cls not in self:
+            raise KeyError(cls)
+        return _Entry
 
     def __contains__(self, cls):
         return cls in (tuple, list, dict, type(None)) or rb.tree_util.is_tree_node(cls)
