@@ -32,7 +32,7 @@ class OrderedSharding(Sharding):
         one = type(public) is SingleDeviceSharding
         self.by_rows = EverywhereSharding(device_group(public.device_order)) if one else public
 
-    memory_kind = property(lambda self: self.by_rows.memory_kind, doc="The kind of memory.")
+    other_memory = property(lambda self: self.by_rows.other_memory, doc="Another memory than the usual one.")
     device_order = property(lambda self: self.by_rows.device_order, doc="The devices, in their order.")
 
     def tiles(self, ndim):

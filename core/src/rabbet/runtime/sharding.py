@@ -25,7 +25,8 @@ class Sharding:
     """
 
     __slots__ = ()
-    memory_kind: str | None = None
+    # The memory in which arrays lie; None: that which the devices use unless they are told otherwise.
+    other_memory: str | None = None
     # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
     order: "tuple | None" = None
 
@@ -82,6 +83,32 @@ class Sharding:
     def device_set(self) -> set:
         """The set of devices."""
         return set(self.device_order)
+
+    @property
+    def memory_kind(self) -> str | None:
+        """The name of the memory in which arrays lie; None where no devices are known."""
+        return self.other_memory or usual_memory((self.group.local_devices or self.device_order)[0])
+
+    def unusual(self, memory_kind) -> str | None:
+        """A memory by its name, or None where the devices use it anyway: for ``other_memory``.
+
+        Raises:
+          ValueError: for a memory that the devices do not have.
+        """
+        if memory_kind is None:
+            return None
+        device = (self.group.local_devices or self.device_order)[0]
+        known = device.memory_kinds()
+        if memory_kind not in known:
+            raise ValueError(
+                f"{type(self).__name__}: {device} has no memory {memory_kind!r}; it has {', '.join(known)}"
+            )
+        return None if memory_kind == known[0] else memory_kind
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether any of the devices belongs to this process."""
+        return bool(self.group.local_devices)
 
     @property
     def num_devices(self) -> int:
@@ -157,7 +184,7 @@ class Sharding:
         """Whether both lay an array of ``ndim`` dimensions over the same devices in the same parts, in memory
         of the same order.
         """
-        if self.device_order != other.device_order or self.memory_kind != other.memory_kind:
+        if self.device_order != other.device_order or self.other_memory != other.other_memory:
             return False
         if self.order != other.order:
             return False
@@ -189,9 +216,13 @@ class SingleDeviceSharding(Sharding):
     __slots__ = ("_device",)
 
     def __init__(self, device, *, memory_kind=None):
-        if memory_kind is not None:
-            _check_usual(device, memory_kind)
         self._device = device
+        if memory_kind is not None and self.unusual(memory_kind):
+            raise NotImplementedError(
+                f"SingleDeviceSharding: memory_kind is {memory_kind!r}, and {device} uses "
+                f"{self.memory_kind!r}\n  to fix: give a NamedSharding on a mesh of this device, which takes "
+                f"memory_kind={memory_kind!r}"
+            )
 
     device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
     is_fully_replicated = True
@@ -200,6 +231,10 @@ class SingleDeviceSharding(Sharding):
         """One part, which the device has."""
         return (1,) * ndim, np.zeros((1, ndim), int)
 
+    def with_memory_kind(self, kind):
+        """The same in another memory of the device: in its usual one in this version."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
     def __eq__(self, other):
         return type(other) is SingleDeviceSharding and self._device == other._device
 
@@ -207,19 +242,13 @@ class SingleDeviceSharding(Sharding):
         return hash((SingleDeviceSharding, self._device))
 
     def __repr__(self):
-        return f"SingleDeviceSharding(device={self._device!r})"
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
 
-def _check_usual(device, kind):
-    usual, *others = device.memory_kinds()
-    if kind in others:
-        raise NotImplementedError(
-            f"SingleDeviceSharding: memory_kind is {kind!r}, and {device} uses {usual!r}\n  to fix: give a "
-            f"NamedSharding on a mesh of this device, which takes memory_kind={kind!r}"
-        )
-    if kind != usual:
-        known = ", ".join([usual, *others])
-        raise ValueError(f"SingleDeviceSharding: {device} has no memory {kind!r}; it has {known}")
+@functools.lru_cache(maxsize=1024)
+def usual_memory(device):
+    """The name of the memory that a device uses unless told otherwise."""
+    return device.default_memory().kind
 
 
 class EverywhereSharding(Sharding):
@@ -268,7 +297,7 @@ def raw_sharding(sharding, ndim, physical_ndim):
     more = physical_ndim - ndim
     parts = np.pad(parts, ((0, 0), (0, more)))
     hlo = raw_shards.tiled_hlo((*counts, *[1] * more), parts)
-    raw = adapter.many_sharding(sharding.group.device_list, hlo, sharding.memory_kind)
+    raw = adapter.many_sharding(sharding.group.device_list, hlo, sharding.other_memory)
     raw.made_for = sharding  # for those who find the array alone
     return raw
 

@@ -24,7 +24,7 @@ from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
 from rabbet_jit.dispatch import CONVERTED, Quick, caller, converting
 from rabbet_jit.signature import Signature, Statics, found_by_name
-from rabbet_jit.spreading import Layouts, checked, layout_of, over_several, settle
+from rabbet_jit.spreading import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 disable_jit = config.context("disable_jit")
@@ -268,7 +268,9 @@ class Jitted(Asked):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
         layouts = [layout_of(x) for x in signature.leaves]
-        return stages.Traced(self.asked.here(), signature, self.program(signature, avals), avals, layouts)
+        program = self.program(signature, avals)
+        device = self.device or device_of(signature)
+        return stages.Traced(self.asked.here(), signature, program, avals, layouts, device)
 
     def lower(self, *args, **kwargs):
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.

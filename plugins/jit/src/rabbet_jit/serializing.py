@@ -48,7 +48,7 @@ def unpacked(
     asked = SimpleNamespace(fun=fun, options=None, device=loaded.device, donated=donated)
     lowered = SimpleNamespace(
         asked=asked, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated,
-        spread=None,
+        spread=None, device=None,
     )
     return Compiled(lowered, loaded, None)
 

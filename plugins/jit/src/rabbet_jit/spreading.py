@@ -148,6 +148,30 @@ def layout_of(leaf):
     return sharding
 
 
+def device_of(signature):
+    """The device that the arguments of ``trace`` or ``lower`` were put on or shall lie on, or None.
+
+    Raises:
+      ValueError: for several.
+    """
+    found: Any = {}
+    for i, leaf in enumerate(signature.leaves):
+        if is_tracer(leaf):
+            continue
+        if type(leaf) is Array:
+            if leaf.committed and leaf.spec.layout is None:
+                found.setdefault(leaf.device, signature.name_of(i))
+        elif isinstance(sharding := getattr(leaf, "sharding", None), SingleDeviceSharding):
+            found.setdefault(sharding.device_order[0], signature.name_of(i))
+    if len(found) > 1:
+        (one, x), (other, y), *_ = found.items()
+        raise ValueError(
+            f"{describe_function(signature.fun)}: {x} lies on {one} and {y} on {other}; a program runs on "
+            "one device, bring them together with device_put"
+        )
+    return next(iter(found), None)
+
+
 def places_for(program, layouts):
     """The shardings over several devices that a program names, captures or was given for its results."""
     found = set(places_in(program.closed.jaxpr))

@@ -37,9 +37,10 @@ class Traced(Stage):
       ShapeDtypeStruct(shape=(), dtype=float32)
     """
 
-    def __init__(self, asked, signature, program, avals, layouts=None):
+    def __init__(self, asked, signature, program, avals, layouts=None, device=None):
         super().__init__(asked, signature.without_values(), program, avals, signature.key(avals))
         self.layouts = layouts or [None] * len(avals)
+        self.device = device  # the one that was asked for, or that arguments were put on; None: the first
 
     @property
     def jaxpr(self):
@@ -89,8 +90,10 @@ class Lowered(Stage):
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
-        if self.spread is not None and platform is None:
-            platform = self.spread.group.platform
+        self.device = traced.device
+        place = self.device if self.spread is None else self.spread.group
+        if platform is None and place is not None:
+            platform = place.platform
         self.lowering = lower_program(
             consts_as_inputs(closed),
             platform,
@@ -137,7 +140,8 @@ class Lowered(Stage):
 
         Args:
           compiler_options: by name, over those given to ``jit``.
-          device: the ``Device`` to run on; by default the one given to ``jit``, or the platform's first.
+          device: the ``Device`` to run on; by default the one given to ``jit`` or that the arguments were put
+            on, else the platform's first.
           topology: the name of hardware that need not be here: ``"v5e:2x2"`` for tpu, ``"h100"`` for cuda.
           device_assignment: the device in a tuple.
 
@@ -173,7 +177,9 @@ class Lowered(Stage):
             if device is not None:
                 raise TypeError(f"compile takes a device or a topology, got {device} and {topology!r}")
             return CompiledAhead(self, topology, options)
-        device = device or self.asked.device or self.local_device()
+        if device is None and self.device is not None and self.device.platform == self.lowering.platform:
+            device = self.device
+        device = device or self.local_device()
         if device.platform != self.lowering.platform:
             raise ValueError(
                 f"{self.fun_name!r} was lowered for {self.lowering.platform} and cannot be compiled for "
@@ -233,6 +239,7 @@ class Compiled(Measures, Stage):
         super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals, lowered.key)
         self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
+        self.committed = self.device is lowered.device  # so results stay there, too
         self.runners = {}
         self.quick = {}  # runners by what was seen of arguments that passed all checks
         self.convert = converting(lowered)
@@ -394,7 +401,7 @@ class Compiled(Measures, Stage):
                 refit(x, s, f"{who}: {self.signature.name_of(i)}")
                 for i, (x, s) in enumerate(zip(leaves, ins, strict=True))
             ]
-        committed = any(x.committed for x in leaves)
+        committed = self.committed or any(x.committed for x in leaves)
         if uses_cells:
             outs = cells.finish(signature, self.program, self.flat_runner(committed)(leaves))
             return tree.unflatten(self.out_tree, outs)

@@ -219,14 +219,19 @@ def entries_of(aval):
 
 def explicit_entries(mesh, entries):
     """Entries of a spec without the axes that are not of type ``Explicit``."""
-    own = set(mesh.explicit_axes)
+    return entries_along(mesh.explicit_axes, entries)
+
+
+def entries_along(axes, entries):
+    """Entries of a spec with these axes only."""
     made = []
     for entry in entries:
-        names = tuple([n for n in names_in(entry) if n in own])
+        names = tuple([n for n in names_in(entry) if n in axes])
         made.append(None if not names else names[0] if len(names) == 1 else names)
     return tuple(made)
 
 
 __all__ = [
-    "Ambiguous", "Explicit", "Laid", "entries_of", "explicit", "explicit_entries", "parts", "spread_of",
+    "Ambiguous", "Explicit", "Laid", "entries_along", "entries_of", "explicit", "explicit_entries", "parts",
+    "spread_of",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """``shard_map`` and ``smap``: a function that each device runs on its parts of arrays."""
 
 import collections
+import contextlib
 import functools
 
 from rabbet import device_put, tree
@@ -16,12 +17,14 @@ from rabbet.extend.functions import (
 from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.transform import bind_axes, is_tracer, typeof
 from rabbet.extend.wrapping import name_of, wraps
+from rabbet_collectives.varying import axes_of as axes_of_type
 from rabbet_collectives.varying import typed_axes
 
 from rabbet_parallel.current import mesh_in_use
-from rabbet_parallel.local import check_rank, check_sizes, check_spec, local_type, unmentioned
-from rabbet_parallel.meshes import Mesh
-from rabbet_parallel.named import NamedSharding
+from rabbet_parallel.explicit import entries_along, entries_of
+from rabbet_parallel.local import check_rank, check_sizes, check_spec, entries, local_type, unmentioned
+from rabbet_parallel.meshes import AbstractMesh, Mesh, current
+from rabbet_parallel.named import NamedSharding, with_devices
 from rabbet_parallel.primitive import shard_map as shard_map_primitive
 from rabbet_parallel.specs import PartitionSpec, axes_of
 from rabbet_parallel.varying import varying_outputs
@@ -37,10 +40,12 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
     Args:
       f: takes and returns pytrees of arrays: the parts of one device.
       in_specs: how arguments are taken apart: a ``PartitionSpec`` or None (whole), or a prefix of the tuple
-        of arguments with these.
+        of arguments with these. Over axes of type ``Explicit`` it may be left out, since the types of
+        arguments say it, and a spec that says otherwise is an error.
       out_specs: how results are put together, in the same way. An axis that a spec leaves out is one over
         which the devices hold the same value.
-      mesh: a ``Mesh``, by default that of ``set_mesh``.
+      mesh: a ``Mesh``, or an ``AbstractMesh`` like that of the arguments; by default that of ``set_mesh``, or
+        of the ``shard_map`` around.
       axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
       check_vma: refuse results that may differ over an axis that their spec leaves out, and collectives that
         some devices may not come to.
@@ -65,8 +70,6 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
         )  # fmt: skip
     if not callable(f):
         raise TypeError(f"shard_map takes a function, got {type(f).__name__}: {f!r:.60}")
-    if in_specs is None:
-        raise ShardingError(f"shard_map of {describe_function(f)}: give in_specs, P() for what is whole")
     mapped = Mapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
     @wraps(f)
@@ -86,9 +89,13 @@ class Mapped:
         self.name = name_of(f)
         self.who = f"shard_map of {describe_function(f)}"
 
-    def where(self):
+    def where(self, args):
         """The mesh, and the axes over which arrays are taken apart."""
-        mesh = self.mesh if self.mesh is not None else mesh_in_use()
+        mesh = mesh_in_use() if self.mesh is None else self.mesh
+        if isinstance(mesh, AbstractMesh):  # the devices of the mesh that is set, or else of an argument
+            own = [getattr(getattr(x, "sharding", None), "mesh", None) for x in tree.leaves(args)]
+            there = [with_devices(mesh, m) for m in (mesh_in_use(), *own) if isinstance(m, Mesh)]
+            mesh = next((m for m in there if m is not None), mesh)
         if not isinstance(mesh, Mesh):
             raise ShardingError(f"{self.who}: give a Mesh, or set one with rb.set_mesh; got {mesh!r:.60}")
         names = {self.axis_names} if isinstance(self.axis_names, str) else set(self.axis_names)
@@ -113,20 +120,14 @@ class Mapped:
 
     def call(self, *args):
         """The mapped function."""
-        mesh, manual = self.where()
+        mesh, manual = self.where(args)
         leaves, in_tree = tree.flatten(args)
-        in_specs = self.specs(
-            tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs,
-            args,
-            "in_specs",
-            mesh,
-            manual,
-        )
         leaves = convert_leaves(
             array_or_tracer,
             leaves,
             lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}",
         )
+        in_specs = self.of_arguments(args, leaves, mesh, manual)
         for i, (x, spec) in enumerate(zip(leaves, in_specs, strict=True)):
             who = f"{self.who}: the spec of argument leaf {i},"
             check_rank(spec, typeof(x), who)
@@ -150,6 +151,29 @@ class Mapped:
             outs = [as_written(x, NamedSharding(mesh, s)) for x, s in zip(outs, out_specs, strict=True)]
         return tree.unflatten(out_tree, outs)
 
+    def of_arguments(self, args, leaves, mesh, manual):
+        """The specs of arguments: as given, or as their types say."""
+        by_types = set(manual) <= set(mesh.explicit_axes)
+        said = [PartitionSpec(*entries_along(manual, entries_of(typeof(x)))) for x in leaves]
+        if self.in_specs is None:
+            if not by_types:
+                raise ShardingError(
+                    f"{self.who}: give in_specs, P() for what is whole; only over axes of type Explicit do "
+                    "the types of arguments say how they are taken apart"
+                )
+            return said
+        given = tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs
+        specs = self.specs(given, args, "in_specs", mesh, manual)
+        for i, (x, spec, own) in enumerate(zip(leaves, specs, said, strict=True)):
+            ndim = typeof(x).ndim
+            if by_types and not axes_of_type(typeof(x)) and entries(spec, ndim) != entries(own, ndim):
+                raise ShardingError(
+                    f"{self.who}: in_specs takes argument leaf {i} apart as {spec}, and its type says that "
+                    f"it lies as {own}, {typeof(x).str_short()}\n  to fix: bring it there before, "
+                    f"rb.reshard(x, {spec}), or leave in_specs out"
+                )
+        return specs
+
     def traced(self, leaves, in_tree, in_specs, mesh, manual):
         """The program on parts, what it captured, and the structure of its result."""
         out_tree = None
@@ -166,7 +190,7 @@ class Mapped:
         typed = self.check_vma
         local = [local_type(typeof(x), mesh, s, typed) for x, s in zip(leaves, in_specs, strict=True)]
         axes = [(n, mesh.shape[n]) for n in manual]
-        with bind_axes(typed_axes(axes) if typed else axes):
+        with bind_axes(typed_axes(axes) if typed else axes), as_current(mesh):
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
 
@@ -213,13 +237,26 @@ def as_written(x, wanted):
     return device_put(x, wanted)
 
 
-def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
+@contextlib.contextmanager
+def as_current(mesh):
+    """``mesh`` as the one that is meant where none is named."""
+    if mesh_in_use() == mesh:
+        yield
+        return
+    within = current.within(mesh)
+    try:
+        yield
+    finally:
+        within.__exit__()
+
+
+def smap(f=None, /, *, in_axes=..., out_axes, axis_name):
     """``shard_map`` over one axis of the mesh of ``set_mesh``, with dimensions in the place of specs.
 
     Args:
       f: takes and returns pytrees of arrays, on each device its parts.
       in_axes: which dimension of each argument is taken apart, None for whole ones; an int, or a prefix of
-        the tuple of arguments.
+        the tuple of arguments. Over an axis of type ``Explicit`` it may be left out, since types say it.
       out_axes: along which dimension results are put together, None for what is the same on each device.
       axis_name: the axis of the mesh.
 
@@ -240,7 +277,8 @@ def smap(f=None, /, *, in_axes=None, out_axes, axis_name):
         return PartitionSpec(*[None] * axis, axis_name)
 
     to_specs = lambda axes: tree.map(spec, axes, is_leaf=lambda node: node is None)
-    return shard_map(f, in_specs=to_specs(in_axes), out_specs=to_specs(out_axes), axis_names={axis_name})
+    in_specs = None if in_axes is ... else to_specs(in_axes)
+    return shard_map(f, in_specs=in_specs, out_specs=to_specs(out_axes), axis_names={axis_name})
 
 
 __all__ = ["shard_map", "smap"]

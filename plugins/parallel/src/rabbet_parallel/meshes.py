@@ -123,9 +123,7 @@ class _Axes:
     are_all_axes_auto = property(lambda self: self._all_of(AxisType.Auto))
     are_all_axes_explicit = property(lambda self: self._all_of(AxisType.Explicit))
     are_all_axes_manual = property(lambda self: self._all_of(AxisType.Manual))
-    are_all_axes_explicit_or_manual = property(
-        lambda self: self._all_of(AxisType.Explicit, AxisType.Manual)
-    )
+    are_all_axes_explicit_or_manual = property(lambda self: self._all_of(AxisType.Explicit, AxisType.Manual))
 
     def _axes_text(self):
         return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple]) or "()"
@@ -203,7 +201,7 @@ class Mesh(_Axes):
     Example:
       >>> from rabbet.sharding import Mesh
       >>> Mesh(rb.devices()[:1], ("x",))
-      Mesh('x': 1, axis_types=(Auto,))
+      Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
 
     def __init__(self, devices, axis_names, axis_types=None):
@@ -250,8 +248,13 @@ class Mesh(_Axes):
     def __hash__(self):
         return self._hash
 
-    def __repr__(self):
+    def __str__(self):
         return f"Mesh({self._axes_text()}, axis_types={self.axis_types})"
+
+    def __repr__(self):
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
+        )
 
     def __reduce__(self):
         return Mesh, (self.devices.tolist(), self.axis_names, self.axis_types)
@@ -277,7 +280,7 @@ def make_mesh(axis_sizes, axis_names, axis_types=None, *, devices=None):
       ShardingError: where there are fewer devices than the mesh has places.
 
     Example:
-      >>> rb.make_mesh((1,), ("x",))
+      >>> print(rb.make_mesh((1,), ("x",)))
       Mesh('x': 1, axis_types=(Auto,))
     """
     shape = tuple([int(n) for n in axis_sizes])

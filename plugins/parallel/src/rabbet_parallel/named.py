@@ -31,7 +31,7 @@ class NamedSharding(Sharding):
       True
     """
 
-    __slots__ = ("_hash", "_memory_kind", "_mesh", "_spec")
+    __slots__ = ("_hash", "_mesh", "_spec", "other_memory")
 
     @folded
     def __init__(self, mesh, spec, *, memory_kind=None):
@@ -45,13 +45,25 @@ class NamedSharding(Sharding):
                     f"{spec} names the axis {name!r}, which is none of the mesh's: "
                     f"{', '.join(map(repr, mesh.axis_names))}"
                 )
-        self._mesh, self._spec, self._memory_kind = mesh, spec, memory_kind
-        self._hash = hash((mesh, spec, memory_kind))
+        if UNCONSTRAINED in spec and not mesh.auto_axes:
+            raise ShardingError(
+                f"{spec} leaves a dimension to the compiler (UNCONSTRAINED), which decides along axes of "
+                f"type Auto only, and {mesh} has none"
+            )
+        self._mesh, self._spec, self.other_memory = mesh, spec, memory_kind
+        if memory_kind is not None and isinstance(mesh, Mesh):
+            self.other_memory = self.unusual(memory_kind)
+        self._hash = hash((mesh, spec, self.other_memory))
 
     mesh = property(lambda self: self._mesh, doc="The mesh.")
     spec = property(lambda self: self._spec, doc="The ``PartitionSpec``.")
-    memory_kind = property(lambda self: self._memory_kind, doc="The memory of the devices, or None.")
-    device_order = property(lambda self: self._mesh.group.devices, doc="The mesh's devices, row by row.")
+    device_order = property(lambda self: self.group.devices, doc="The mesh's devices, row by row.")
+    num_devices = property(lambda self: self._mesh.size, doc="How many devices the mesh has.")
+
+    @property
+    def memory_kind(self):
+        """The name of the memory in which arrays lie; None without devices, on an ``AbstractMesh``."""
+        return self.other_memory if isinstance(self._mesh, AbstractMesh) else super().memory_kind
 
     def __sharding__(self, name):
         """On an ``AbstractMesh``: the same on the mesh that is set, where its axes are these."""
@@ -98,7 +110,7 @@ class NamedSharding(Sharding):
 
     def attributes(self, ndim):
         """What the compiler is told of an argument or result."""
-        kind = "" if self._memory_kind is None else f', mhlo.memory_kind = "{self._memory_kind}"'
+        kind = "" if self.other_memory is None else f', mhlo.memory_kind = "{self.other_memory}"'
         return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
 
     def in_types(self, ndim):
@@ -125,7 +137,7 @@ class NamedSharding(Sharding):
         return NamedSharding(
             changes.get("mesh", self._mesh),
             changes.get("spec", self._spec),
-            memory_kind=changes.get("memory_kind", self._memory_kind),
+            memory_kind=changes.get("memory_kind", self.other_memory),
         )
 
     def with_spec(self, spec):
@@ -142,18 +154,18 @@ class NamedSharding(Sharding):
             and self._hash == other._hash
             and self._mesh == other._mesh
             and self._spec == other._spec
-            and self._memory_kind == other._memory_kind
+            and self.other_memory == other.other_memory
         )
 
     def __hash__(self):
         return self._hash
 
     def __repr__(self):
-        kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
-        return f"NamedSharding(mesh={self._mesh}, spec={self._spec}{kind})"
+        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
+        return f"NamedSharding(mesh={self._mesh!s}, spec={self._spec}{kind})"
 
     def __reduce__(self):
-        return _remake, (self._mesh, self._spec, self._memory_kind)
+        return _remake, (self._mesh, self._spec, self.other_memory)
 
 
 def _remake(mesh, spec, memory_kind):

@@ -66,8 +66,6 @@ class PartitionSpec:
         return PartitionSpec(*other, *self.partitions)
 
     def __eq__(self, other):
-        if isinstance(other, tuple):
-            return self.partitions == other
         return type(other) is PartitionSpec and self.partitions == other.partitions
 
     def __hash__(self):

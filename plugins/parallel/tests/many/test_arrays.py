@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ShardingError
-from rabbet.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding, get_mesh
+from rabbet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding, get_mesh
 from rabbet.sharding import PartitionSpec as P
 
 MESH = rb.make_mesh((4, 2), ("x", "y"))
@@ -163,10 +163,11 @@ def test_meshes_and_specs_are_values():
     assert MESH != ROW and MESH.shape == {"x": 4, "y": 2} and MESH.size == 8 and MESH.axis_names == ("x", "y")
     assert MESH.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert MESH.abstract_mesh == AbstractMesh((4, 2), ("x", "y"))
-    assert (
-        repr(on("x", ("y",)))
-        == "NamedSharding(mesh=Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto)), spec=P('x', 'y'))"
-    )
+    sizes = "'x': 4, 'y': 2, axis_types=(Auto, Auto)"
+    shown = f"NamedSharding(mesh=Mesh({sizes}), spec=P('x', 'y'), memory_kind=device)"
+    assert repr(on("x", ("y",))) == shown and str(MESH) == f"Mesh({sizes})"
+    assert repr(MESH) == "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
+    assert P("x") != ("x",) and P("x") == P(("x",)) and P("x") != P("x", None)
     assert P("x") + P(None, "y") == P("x", None, "y") and len(P("x", None)) == 2 and list(P("x")) == ["x"]
     assert on("x").is_equivalent_to(on("x", None), 2) and on("x") != on("x", None)
     assert not on("x").is_equivalent_to(on("y"), 2)
@@ -220,3 +221,35 @@ def test_a_forked_process_is_told(monkeypatch):
     monkeypatch.setattr(rb.devices()[0].client, "forked", True)  # as `os.fork` leaves it in the child
     with pytest.raises(RuntimeError, match="was forked"):
         rb.device_put(np.arange(8.0), spread)
+
+
+def test_memories_are_named():
+    usual, *others = rb.devices()[0].memory_kinds()
+    plain = on("x")
+    assert plain.memory_kind == usual == rb.device_put(HOST, plain).sharding.memory_kind
+    named = plain.with_memory_kind(usual)
+    assert (
+        named == plain
+        and hash(named) == hash(plain)
+        and SingleDeviceSharding(rb.devices()[1]).memory_kind == usual
+    )
+    for other in others:
+        there = plain.with_memory_kind(other)
+        assert there != plain and there.memory_kind == other and f"memory_kind={other})" in repr(there)
+        assert pickle.loads(pickle.dumps(there)) == there
+        assert rb.device_put(HOST, there).sharding.memory_kind == other
+    with pytest.raises(ValueError, match=f"has no memory 'attic'; it has {usual}"):
+        NamedSharding(MESH, P(), memory_kind="attic")
+
+
+def test_shardings_without_devices():
+    sharding = NamedSharding(AbstractMesh((4, 2), ("x", "y")), P("x"))
+    assert (
+        sharding.num_devices == 8 and sharding.memory_kind is None and sharding.shard_shape((8, 2)) == (2, 2)
+    )
+    for ask in ("device_set", "addressable_devices", "is_fully_addressable"):
+        with pytest.raises(ShardingError, match="names no devices"):
+            getattr(sharding, ask)
+    exact = AbstractMesh((2,), ("x",), AxisType.Explicit)
+    with pytest.raises(ShardingError, match="leaves a dimension to the compiler"):
+        NamedSharding(exact, P(P.UNCONSTRAINED))

@@ -320,7 +320,7 @@ def test_what_does_not_fit_is_refused():
         ),
         (lambda: mapped(lambda x: x, P("x"), (P(), P()))(HOST), "out_specs is not a prefix of the result"),
         (lambda: rb.shard_map(lambda x: x, in_specs=P(), out_specs=P())(HOST), "give a Mesh, or set one"),
-        (lambda: rb.shard_map(lambda x: x, mesh=MESH, out_specs=P()), "give in_specs"),
+        (lambda: rb.shard_map(lambda x: x, mesh=MESH, out_specs=P())(HOST), "give in_specs"),
     ):
         with pytest.raises(ValueError, match=words):
             make()

@@ -96,3 +96,25 @@ def test_arrays_like_one_that_was_put_somewhere_lie_there(place, name):
     assert like(rb.ShapeDtypeStruct((4, 4), "float32", sharding=place)).sharding == place
     np.testing.assert_array_equal(like(x), like(HERE))
     assert not rb.jit(lambda: like(x))().is_deleted()
+
+
+def test_compiled_for_the_device_of_the_arguments():
+    there, other = rb.devices()[3], rb.devices()[5]
+    x = rb.device_put(HERE, there)
+    typed = rb.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+    f = rb.jit(lambda x, y: x + y)
+    for given in ((x, HERE), (HERE, x), (x, x), (typed, typed)):
+        compiled = f.lower(*given).compile()
+        assert compiled.input_shardings[0] == (x.sharding, x.sharding)
+        for args in ((x, HERE), (HERE, HERE), (x, x)):
+            out = compiled(*args)
+            assert out.device is there and out.committed
+            np.testing.assert_array_equal(out, HERE + HERE)
+        with pytest.raises(
+            ValueError, match=f"was compiled for {there}, and argument 'x' was put on {other}"
+        ):
+            compiled(rb.device_put(HERE, other), HERE)
+    assert not f.lower(HERE, HERE).compile()(HERE, HERE).committed
+    assert f.lower(x, x).compile(device=other)(HERE, HERE).device is other
+    with pytest.raises(ValueError, match="argument 'x' lies on cpu:3 and argument 'y' on cpu:5"):
+        f.lower(x, rb.device_put(HERE, other))

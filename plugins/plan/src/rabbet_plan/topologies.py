@@ -60,7 +60,7 @@ class Topology:
     Example:
       >>> from rabbet import planning
       >>> there = planning.topology("cpu:8")
-      >>> there.mesh({"data": 4, "model": 2})
+      >>> print(there.mesh({"data": 4, "model": 2}))
       Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto))
     """
 

@@ -39,7 +39,7 @@ def laid(sharding, platform):
     kinds = [KINDS.index(kind.name) + 1 for kind in mesh.axis_types]
     axes = tuple(zip(mesh.axis_names, mesh.axis_sizes, kinds, strict=True))
     entries = tuple([names_in(entry) for entry in spec])
-    return Laid(axes, entries, sharding.memory_kind, platform)
+    return Laid(axes, entries, sharding.other_memory, platform)
 
 
 def names_in(entry):
