@@ -22,6 +22,7 @@ class Compiled:
     """A compiled function: call it with arguments of the types that it was compiled for."""
     def __init__(self, lowered: Any, executable: Any, options: Any) -> None: ...
     device: Any
+    committed: Any
     runners: Any
     quick: Any
     convert: Any
@@ -73,6 +74,7 @@ class Lowered:
     """A function as StableHLO text for one platform."""
     def __init__(self, traced: Any, platform: Any) -> None: ...
     donated: Any
+    device: Any
     lowering: Any
     spread: Any
     key: Any
@@ -104,8 +106,9 @@ class Lowered:
     def out_tree(self) -> Any: ...
 class Traced:
     """A function traced for argument types."""
-    def __init__(self, asked: Any, signature: Any, program: Any, avals: Any, layouts: Any = ...) -> None: ...
+    def __init__(self, asked: Any, signature: Any, program: Any, avals: Any, layouts: Any = ..., device: Any = ...) -> None: ...
     layouts: Any
+    device: Any
     key: Any
     asked: Any
     signature: Any

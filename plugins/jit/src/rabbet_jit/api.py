@@ -267,7 +267,9 @@ class Jitted(Asked):
     def _trace(self, args, kwargs):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
-        layouts = [layout_of(x) for x in signature.leaves]
+        if self.layouts is not None:
+            self.layouts.check(signature)
+        layouts = [None if self.device else layout_of(x) for x in signature.leaves]
         program = self.program(signature, avals)
         device = self.device or device_of(signature)
         return stages.Traced(self.asked.here(), signature, program, avals, layouts, device)

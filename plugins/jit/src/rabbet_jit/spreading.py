@@ -97,6 +97,17 @@ class Layouts:
         wanted = self.of_arguments(signature)
         return [_placed(x, s, signature, i) for i, (x, s) in enumerate(zip(leaves, wanted, strict=True))]
 
+    def check(self, signature):
+        """Refuse arguments of ``trace`` or ``lower`` that lie otherwise than ``in_shardings`` say.
+
+        Raises:
+          ShardingError: names the argument and both.
+        """
+        for i, (x, s) in enumerate(zip(signature.leaves, self.of_arguments(signature), strict=True)):
+            own: Any = lying(x) if type(x) is Array and x.committed else layout_of(x)
+            if s is not None and own is not None and not fits(own, s, x.ndim):
+                raise ShardingError(_elsewhere(s, signature, i, own.public))
+
     def constrain(self, signature, leaves):
         """Traced arguments laid out as ``in_shardings`` say, by operations."""
         wanted = self.of_arguments(signature)
@@ -117,12 +128,21 @@ def _placed(x, sharding, signature, i):
             return x
         if own.order is not None and x.sharding.is_equivalent_to(sharding, x.ndim):
             return device_put(x, sharding)  # by rows, since no order is asked for
-        raise ShardingError(
-            f"jit of {describe_function(signature.fun)}: in_shardings asks for {sharding} for "
-            f"{signature.name_of(i)}, which was put on {x.sharding}\n  to fix: bring it there with "
-            "rb.device_put, or leave in_shardings out: the program follows its arguments"
-        )
+        raise ShardingError(_elsewhere(sharding, signature, i, x.sharding))
     return device_put(x, sharding)
+
+
+def fits(own, sharding, ndim):
+    """Whether what lies as ``own`` lies as asked, in whatever order."""
+    return own == sharding or own.by_rows.is_equivalent_to(sharding.by_rows, ndim)
+
+
+def _elsewhere(sharding, signature, i, own):
+    return (
+        f"jit of {describe_function(signature.fun)}: in_shardings asks for {sharding} for "
+        f"{signature.name_of(i)}, which was put on {own}\n  to fix: bring it there with rb.device_put, or "
+        "leave in_shardings out: the program follows its arguments"
+    )
 
 
 def _constrained(x, sharding):
@@ -154,12 +174,13 @@ def device_of(signature):
     Raises:
       ValueError: for several.
     """
+    leaf: Any
     found: Any = {}
     for i, leaf in enumerate(signature.leaves):
         if is_tracer(leaf):
             continue
         if type(leaf) is Array:
-            if leaf.committed and leaf.spec.layout is None:
+            if leaf.committed and layout_of(leaf) is None:
                 found.setdefault(leaf.device, signature.name_of(i))
         elif isinstance(sharding := getattr(leaf, "sharding", None), SingleDeviceSharding):
             found.setdefault(sharding.device_order[0], signature.name_of(i))

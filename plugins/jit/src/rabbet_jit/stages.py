@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rabbet import Array, config, local_devices, tree
+from rabbet import Array, config, device_put, local_devices, tree
 from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
     as_device,
@@ -384,7 +384,8 @@ class Compiled(Measures, Stage):
                     f"for {self.signature.name_of(i)}, got {x.aval.str_short()}; compiled programs take one "
                     "signature, call the jitted function to compile others"
                 )
-            if self.lowered.spread is None and x.device is not self.device and x.committed:
+            asked = self.asked.device is not None  # a function that was given one brings arguments there
+            if self.lowered.spread is None and x.committed and x.device is not self.device and not asked:
                 raise ValueError(
                     f"the compiled function {describe_function(self.asked.fun)} was compiled for "
                     f"{self.device}, and {self.signature.name_of(i)} was put on {x.device}; bring it there "
@@ -415,4 +416,6 @@ class Compiled(Measures, Stage):
 
 
 def _there(x, device):
+    if x.spec.layout is not None:
+        return device_put(x, device)
     return x if x.spec.device is device else copy_to_device(x, device, x.committed)

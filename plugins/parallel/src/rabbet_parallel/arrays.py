@@ -39,6 +39,10 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     if dtype is None:
         dtype = typeof(parts[0] if not isinstance(parts[0], (list, tuple)) else np.asarray(parts[0])).dtype
     dtype = dtypes.canonicalize(dtype)
+    if isinstance(dtype, dtypes.ExtendedDType):  # keys, which have no NumPy form
+        here = sharding.group.local_devices
+        own = [device_put(p, d, may_alias=False) for p, d in zip(parts, here, strict=True)]
+        return make_array_from_single_device_arrays(shape, sharding, own, dtype=dtype)
     parts = [np.ascontiguousarray(np.asarray(p), dtype) for p in parts]
     parts = [p.reshape(()) if p.shape == (1,) and not shape else p for p in parts]
     aval = ShapedArray(shape, dtype)

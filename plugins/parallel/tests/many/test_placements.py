@@ -118,3 +118,56 @@ def test_compiled_for_the_device_of_the_arguments():
     assert f.lower(x, x).compile(device=other)(HERE, HERE).device is other
     with pytest.raises(ValueError, match="argument 'x' lies on cpu:3 and argument 'y' on cpu:5"):
         f.lower(x, rb.device_put(HERE, other))
+
+
+def test_lowered_for_what_in_shardings_and_out_shardings_say():
+    rows, cut = PLACES[1].with_spec(P("x")), rb.device_put(HERE, PLACES[1].with_spec(P(None, "y")))
+    f = rb.jit(lambda x: x + 1, in_shardings=rows)
+    for given in (cut, rb.device_put(HERE, rb.devices()[3]),
+                  rb.ShapeDtypeStruct(cut.shape, cut.dtype, sharding=cut.sharding)):  # fmt: skip
+        with pytest.raises(ValueError, match=r"in_shardings asks for .* argument 'x', which was put on"):
+            f.lower(given)
+    assert f.lower(HERE).compile().input_shardings[0] == (rows,)
+    one = SingleDeviceSharding(rb.devices()[1])
+    g = rb.jit(lambda x: x + 1, out_shardings=one)
+    for x in (cut, HERE, rb.device_put(HERE, rb.devices()[3])):
+        for out in (g(x), g.lower(x).compile()(x), g.lower(HERE).compile()(x)):
+            assert out.sharding == one and out.committed
+            np.testing.assert_array_equal(out, HERE + 1)
+
+
+MADE = {
+    "zeros": (rnp.zeros, (8,)),
+    "full": (rnp.full, (8,), 2.5),
+    "arange": (rnp.arange, 8),
+    "array": (rnp.array, HERE),
+    "asarray": (rnp.asarray, HERE),
+    "astype": (rnp.astype, HERE, "float16"),
+    "eye": (rnp.eye, 8),
+    "linspace": (rnp.linspace, 0.0, 1.0, 8),
+    "fftfreq": (rnp.fft.fftfreq, 8),
+    "rfftfreq": (rnp.fft.rfftfreq, 14),
+    "zeros_like": (rnp.zeros_like, HERE),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_arrays_are_made_where_device_says(name):
+    make, *args = MADE[name]
+    rows = PLACES[1].with_spec(P("x"))
+    for device, sharding in ((rb.devices()[1], PLACES[0]), *[(s, s) for s in (PLACES[0], rows)]):
+        made = make(*args, device=device)
+        assert made.sharding == sharding and made.committed
+        np.testing.assert_array_equal(made, make(*args))
+    assert rb.jit(lambda: make(*args, device=rows))().sharding.is_equivalent_to(rows, make(*args).ndim)
+    if name == "linspace":
+        out, step = make(*args, retstep=True, device=rows)
+        assert out.sharding == rows and float(step) == float(np.float32(1 / 7))
+
+
+def test_keys_of_a_callback():
+    keys, rows = rb.random.split(rb.random.key(0), 8), NamedSharding(rb.make_mesh((4, 2), ("x", "y")), P("x"))
+    for sharding in (rows, SingleDeviceSharding(rb.devices()[2])):
+        made = rb.make_array_from_callback((8,), sharding, lambda index: keys[index])
+        assert made.sharding == sharding and made.dtype == keys.dtype
+        np.testing.assert_array_equal(rb.random.key_data(made), rb.random.key_data(keys))

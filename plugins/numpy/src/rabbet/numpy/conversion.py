@@ -4,10 +4,15 @@ import sys
 
 import numpy as np
 
-from rabbet import Array, dtypes, lax
+from rabbet import Array, device_put, dtypes, lax
 from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
+<<<<<<< HEAD
 from rabbet.extend.transform import Interpreter, Tracer, typeof
+=======
+from rabbet.extend.sharding import Sharding
+from rabbet.extend.transform import Tracer, typeof
+>>>>>>> 99368398 (device of eye, linspace, astype and frequencies; lower heeds in_shardings and out_shardings; keys of a callback)
 
 
 @obeys_out_sharding
@@ -46,7 +51,18 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
         out = out.__deepcopy__({}) if type(out) is Array else copy_of_tracer(out)
     if ndmin > out.ndim:
         out = lax.expand_dims(out, tuple(range(ndmin - out.ndim)))
-    return out if device is None else out.to_device(device) if type(out) is Array else out
+    return on_device(out, device)
+
+
+def on_device(x, device):
+    """``x`` put on a device or over several, if they are named. A program runs where its arguments are: in one,
+    only a cut over several devices is asked for.
+    """
+    if device is None:
+        return x
+    if type(x) is Array:
+        return x.to_device(device)
+    return device_put(x, device) if isinstance(device, Sharding) and device.num_devices > 1 else x
 
 
 @obeys_out_sharding
@@ -242,9 +258,9 @@ def astype(x, dtype, /, *, copy=False, device=None):
       >>> rnp.astype(rnp.array([1.7, -1.7]), "int32")
       Array([ 1, -1], dtype=int32)
     """
-    return lax.convert_element_type(
-        asarray(x), dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
-    )
+    wanted = dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
+    out = lax.convert_element_type(asarray(x), wanted)
+    return on_device(out, device)
 
 
 def copy(a, order=None):

@@ -11,18 +11,13 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
-from rabbet.numpy.conversion import asarray
+from rabbet.numpy.conversion import asarray, on_device
 from rabbet.numpy.reductions import converted, spread_to
 
 
 def default_float():
     """The dtype of new arrays for which none was asked."""
     return dtypes.scalar_dtype(float)
-
-
-def on_device(x, device):
-    """``x`` put on a device, if one is named."""
-    return x if device is None or type(x) is Tracer else x.to_device(device)
 
 
 # --------------------------------------------------------------------------------------------- constants
@@ -240,7 +235,6 @@ def scaled(counted, step, start):
     return lax.add(lax.mul(counted, step), start)
 
 
-@fused(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
@@ -251,6 +245,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
       retstep: also return the distance between two.
       dtype: of the result; integers are rounded down.
       axis: the new dimension's place in the result.
+      device: where to put it.
 
     Raises:
       ValueError: for a negative ``num``.
@@ -259,6 +254,15 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
       >>> rnp.linspace(0.0, 1.0, 5)
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    if retstep:
+        out, step = evenly_spaced(start, stop, num, endpoint, True, dtype, axis)
+        return on_device(out, device), step
+    return on_device(evenly_spaced(start, stop, num, endpoint, False, dtype, axis), device)
+
+
+@fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def evenly_spaced(start, stop, num, endpoint, retstep, dtype, axis):
+    """``linspace`` without a device."""
     num = dimension_of(num)
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, got {num}")

@@ -14,7 +14,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, public_module
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import axes_of, kind_of
-from rabbet.numpy.conversion import asarray
+from rabbet.numpy.conversion import asarray, on_device
 from rabbet.numpy.creation import default_float
 from rabbet.numpy.rearranging import roll
 from rabbet.numpy.selection import conj
@@ -345,7 +345,7 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
       >>> rnp.fft.fftfreq(4, d=0.5)
       Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
-    return frequencies("fftfreq", n, d, dtype, lambda n: np.fft.fftfreq(n, 1.0 / n))
+    return on_device(frequencies("fftfreq", n, d, dtype, lambda n: np.fft.fftfreq(n, 1.0 / n)), device)
 
 
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
@@ -355,7 +355,7 @@ def rfftfreq(n, d=1.0, *, dtype=None, device=None):
       >>> rnp.fft.rfftfreq(4, d=0.5)
       Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return frequencies("rfftfreq", n, d, dtype, lambda n: np.fft.rfftfreq(n, 1.0 / n))
+    return on_device(frequencies("rfftfreq", n, d, dtype, lambda n: np.fft.rfftfreq(n, 1.0 / n)), device)
 
 
 @fused(static=("axes",))

@@ -6,7 +6,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, check, requested
-from rabbet.numpy.conversion import asarray
+from rabbet.numpy.conversion import asarray, on_device
 from rabbet.numpy.creation import default_float
 from rabbet.numpy.reductions import converted, sum
 
@@ -18,7 +18,6 @@ def below(rows, columns, k, compare=lax.ge):
     return compare(lax.add(row, k), column)
 
 
-@fused(static=("N", "M", "k", "dtype", "device"))
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros
     elsewhere.
@@ -28,6 +27,12 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
       Array([[0., 1., 0.],
              [0., 0., 1.]], dtype=float32)
     """
+    return on_device(ones_on_diagonal(N, M, k, dtype), device)
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def ones_on_diagonal(N, M, k, dtype):
+    """``eye`` without a device."""
     return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
 
 
