@@ -9,6 +9,7 @@ import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
+from rabbet.errors import ShardingError
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.kept_bodies import body_of
 from rabbet.lax.staged import convert_output, flat_operands, scalar_type
@@ -46,6 +47,15 @@ def _same_outputs(what: str, first: Any, other: Any) -> None:
                 f"{describe_function(first.fun)} and {b.str_short()} in {describe_function(other.fun)}"
                 f"\n  to fix: {repair}"
             )
+        try:
+            zeros.joined(a.spread, b.spread)
+        except ShardingError:
+            raise TypeError(
+                f"{what}: all branches must return the same types; {first.named_out(i)} is "
+                f"{a.str_short()} in {describe_function(first.fun)} and {b.str_short()} in "
+                f"{describe_function(other.fun)}"
+                "\n  to fix: lay one of them out as the other, rb.reshard(x, P(...))"
+            ) from None
 
 
 def _joined_weak_types(bodies: Any) -> None:

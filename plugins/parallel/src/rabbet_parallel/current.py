@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 
-from rabbet_parallel.meshes import AbstractMesh, Mesh, current
+from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, current
 
 
 class set_mesh(AbstractContextManager):
@@ -88,6 +88,7 @@ def get_mesh():
 
 def get_abstract_mesh():
     """The names and sizes of the current mesh's axes, an ``AbstractMesh``; it has none where no mesh is set.
+    Within ``shard_map`` the axes over which arrays are taken apart are of type ``Manual``.
 
     Example:
       >>> from rabbet.sharding import get_abstract_mesh
@@ -95,7 +96,9 @@ def get_abstract_mesh():
       True
     """
     mesh = current.innermost
-    return AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
+    found = AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
+    apart = dict.fromkeys(current.manual, AxisType.Manual)
+    return found.update_axis_types(apart) if apart else found
 
 
 def needed_mesh(who, what):

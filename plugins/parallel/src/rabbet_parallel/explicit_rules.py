@@ -7,7 +7,7 @@ from rabbet import dtypes
 from rabbet.extend import primitive as p
 
 from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
-from rabbet_parallel.explicit import Ambiguous, explicit
+from rabbet_parallel.explicit import Ambiguous, Laid, explicit
 from rabbet_parallel.specs import names_in
 
 
@@ -67,6 +67,7 @@ def of_reshape(op, x):
     """Dimensions that stay, are split, or are merged, of which only the first may be cut, or all."""
     made = []
     for olds, news in groups(x.shape, op.params["new_sizes"]):
+        olds = [i for i in olds if x.shape[i] != 1 or x.entries[i] is not None]
         cut = [x.entries[i] for i in olds if x.entries[i] is not None]
         if cut and len(cut) != len(olds) and (len(cut) > 1 or x.entries[olds[0]] is None):
             raise Ambiguous("dimensions are merged of which a later one is cut")
@@ -205,6 +206,23 @@ def gather(op, x, indices):
     rest = iter(indices.entries[:-1])
     ndim = len(numbers.offset_dims) + len(indices.entries) - 1
     return tuple([next(whole) if i in numbers.offset_dims else next(rest) for i in range(ndim)])
+
+
+@explicit.primitive(p.scatter, p.scatter_add, p.scatter_sub, p.scatter_mul, p.scatter_min, p.scatter_max)
+def scatter(op, x, indices, updates):
+    """As the array, or as the windows along dimensions that these run over whole."""
+    numbers = op.params["dimension_numbers"]
+    window = numbers.window_sizes(len(x.shape), updates.shape)
+    lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    own = iter([updates.entries[d] for d in numbers.update_window_dims])
+    told = [None if d in lacking else next(own) for d in range(len(x.shape))]
+    counted = [e for d, e in enumerate(updates.entries) if d not in numbers.update_window_dims]
+    if any(e is not None for e in (*counted, *indices.entries)):
+        raise Ambiguous("the places are cut, at which it writes")
+    for e, new, size, whole in zip(x.entries, told, window, x.shape, strict=True):
+        if (e is not None or new is not None) and size != whole:
+            raise Ambiguous("it writes at places along a dimension that is cut")
+    return joined([x, Laid(x.shape, tuple(told))])
 
 
 @explicit.primitive(sharding_constraint)

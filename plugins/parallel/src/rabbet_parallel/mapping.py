@@ -190,7 +190,7 @@ class Mapped:
         typed = self.check_vma
         local = [local_type(typeof(x), mesh, s, typed) for x, s in zip(leaves, in_specs, strict=True)]
         axes = [(n, mesh.shape[n]) for n in manual]
-        with bind_axes(typed_axes(axes) if typed else axes), as_current(mesh):
+        with bind_axes(typed_axes(axes) if typed else axes), as_current(mesh, manual):
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
 
@@ -238,16 +238,17 @@ def as_written(x, wanted):
 
 
 @contextlib.contextmanager
-def as_current(mesh):
-    """``mesh`` as the one that is meant where none is named."""
-    if mesh_in_use() == mesh:
-        yield
-        return
-    within = current.within(mesh)
+def as_current(mesh, manual):
+    """``mesh`` as the one that is meant where none is named, with these axes taken apart."""
+    around = current.manual
+    within = None if mesh_in_use() == mesh else current.within(mesh)
+    current.manual = around.union(manual)
     try:
         yield
     finally:
-        within.__exit__()
+        current.manual = around
+        if within is not None:
+            within.__exit__()
 
 
 def smap(f=None, /, *, in_axes=..., out_axes, axis_name):

@@ -51,6 +51,7 @@ class Current(threading.local):
 
     def __init__(self):
         self.entered = []
+        self.manual = frozenset()  # the axes over which a ``shard_map`` around has taken arrays apart
 
     @property
     def meshes(self):

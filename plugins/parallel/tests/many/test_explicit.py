@@ -74,6 +74,16 @@ RESULTS = {
     "softmax along what is whole": (lambda a: rb.nn.softmax(a), ("x", None), "x"),
     "sort along what is whole": (lambda a: rnp.sort(a, 1), ("x", None), "x"),
     "cumsum along what is whole": (lambda a: rnp.cumsum(a, 1), ("x", None), "x"),
+    "largest along what is whole": (lambda a: lax.top_k(a, 2)[0], ("x", None), "x"),
+    "a transform along what is whole": (lambda a: rnp.fft.fft(a, axis=1).real, ("x", None), "x"),
+    "tiled": (lambda a: rnp.tile(a, (1, 2)), ("x", None), "x"),
+    "added at places": (lambda w: rnp.asarray(w).at[np.array([0, 2, 0])].add(1.0), (None, "x"), "cols"),
+    "set at places": (lambda w: rnp.asarray(w).at[np.array([3, 1])].set(w[:2]), (None, "x"), "cols"),
+    "added to zeros at places": (
+        lambda w: rnp.zeros((6, 8)).at[np.array([5, 1])].add(w[:2]),
+        (None, "x"),
+        "cols",
+    ),
     "a scan": (lambda a: lax.scan(lambda c, _: (c * 2, c), a, None, length=2)[1], (None, "x", "y"), "xy"),
     "a carry": (lambda a: lax.scan(lambda c, r: (c + r, None), rnp.zeros(4), a)[0], ("y",), "xy"),
     "a branch": (lambda a: lax.cond(a.sum() > 0, lambda v: v, lambda v: 2 * v, a), ("x", "y"), "xy"),
@@ -104,6 +114,7 @@ GRADIENTS = {
     "of shared weights": (lambda w, a: (lax.tanh(a @ w) ** 2).sum(), (), "w", "x"),
     "of weights that are cut": (lambda w: (lax.tanh(np.ones((8, 4), "f4") @ w)).sum(), (None, "x"), "cols"),
     "recomputed": (lambda w, a: autodiff.checkpoint(lambda w: lax.sin(a @ w).sum())(w), (), "w", "x"),
+    "of rows": (lambda w: (w[np.array([0, 2, 0])] ** 2).sum(), (None, "x"), "cols"),
     "in a scan": (
         lambda w, a: lax.scan(lambda c, _: (lax.tanh(c @ w[:, :4]), None), a, None, length=2)[0].sum(),
         (), "w", "x",
@@ -126,6 +137,9 @@ UNCLEAR = {
     "parts that are uneven": (lambda a: a[:3], ("x",), "has the size 3, which 4 devices along 'x'"),
     "an unclear shape": (lambda a: a.reshape(2, 4, 4), ("xy",), "cannot be cut by it evenly"),
     "merged": (lambda a: a.reshape(32, 2), ("later",), "a later one is cut"),
+    "largest along what is cut": (lambda a: lax.top_k(a, 2), ("xy",), "along the last dimension"),
+    "a transform along what is cut": (lambda a: rnp.fft.fft(a, axis=0), ("x",), "it transforms dimensions"),
+    "written at places that are cut": (lambda a: a.at[np.array([1, 2])].add(1.0), ("x",), "it writes at"),
     "no rule": (lambda a: rnp.linalg.cholesky(a[:, :, None] + rnp.eye(4)), ("x",), "no rule says"),
 }
 
@@ -239,3 +253,10 @@ def test_other_meshes_are_refused(arrays):
     turned = rb.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Explicit)
     with pytest.raises(ValueError, match="mesh"):
         jit(lambda a, b: a + b)(arrays["x"], rb.device_put(HOST, on("x", mesh=turned)))
+
+
+def test_branches_that_lie_otherwise(arrays):
+    square = rb.device_put(np.ones((8, 8), np.float32), on("x", "y"))
+    for run in (lambda f: f, jit):
+        with pytest.raises(TypeError, match=r"output is f32\[8@x,8@y\] in .* and f32\[8@y,8@x\] in"):
+            run(lambda a: lax.cond(True, lambda a: a * 2, lambda a: a.T, a))(square)

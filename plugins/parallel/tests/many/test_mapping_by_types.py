@@ -8,7 +8,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.errors import ShardingError
-from rabbet.sharding import AxisType, NamedSharding, get_mesh
+from rabbet.sharding import AxisType, NamedSharding, get_abstract_mesh, get_mesh
 from rabbet.sharding import PartitionSpec as P
 
 AUTO = rb.make_mesh((4, 2), ("x", "y"))
@@ -86,17 +86,19 @@ def test_the_mesh_around_is_meant_within():
     seen = []
 
     def inner(x):
+        assert get_abstract_mesh().are_all_axes_manual
         return x * lax.axis_index("y") + lax.psum(x, "y")
 
     def outer(x):
         seen.append(get_mesh())
+        assert get_abstract_mesh().manual_axes == ("x",) and get_abstract_mesh().auto_axes == ("y",)
         return rb.shard_map(inner, in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"})(x)
 
     f = rb.shard_map(outer, mesh=AUTO, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
     out = rb.jit(f)(HOST)
     left, right = np.split(HOST, 2, axis=1)
     np.testing.assert_array_equal(out, np.concatenate([left + right, 2 * right + left], axis=1))
-    assert seen == [AUTO] and get_mesh().empty
+    assert seen == [AUTO] and get_mesh().empty and get_abstract_mesh().empty
     with pytest.raises(ValueError, match="on purpose"):
         rb.shard_map(lambda x: raised(), mesh=AUTO, in_specs=P(), out_specs=P())(HOST)
     assert get_mesh().empty

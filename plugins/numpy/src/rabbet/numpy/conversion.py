@@ -55,7 +55,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
 
 
 def on_device(x, device):
-    """``x`` put on a device or over several, if they are named. A program runs where its arguments are: in one,
+    """``x`` put on a device or over several, if they are named. A program runs where its arguments are: in it
     only a cut over several devices is asked for.
     """
     if device is None:
