@@ -7,12 +7,8 @@ import numpy as np
 from rabbet import Array, device_put, dtypes, lax
 from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
-<<<<<<< HEAD
-from rabbet.extend.transform import Interpreter, Tracer, typeof
-=======
 from rabbet.extend.sharding import Sharding
-from rabbet.extend.transform import Tracer, typeof
->>>>>>> 99368398 (device of eye, linspace, astype and frequencies; lower heeds in_shardings and out_shardings; keys of a callback)
+from rabbet.extend.transform import Interpreter, Tracer, typeof
 
 
 @obeys_out_sharding
