@@ -119,6 +119,7 @@ def test_numbers_beside_narrow_arrays_where_64_bits_are_on():
         found = rnp.linalg.lstsq(np.stack([x, x * x], 1), x, 1e-6)[0]
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, [1, 0], atol=1e-5)
+        assert int(rnp.linalg.matrix_rank(rnp.eye(3, dtype="float32"), 1e-3)) == 3
 
 
 def test_dtype_objects_are_dtypes_and_functions():

@@ -102,6 +102,18 @@ def test_three_diagonals():
     assert linalg.eigh_tridiagonal(rnp.ones(1), rnp.zeros(0), eigvals_only=True).tolist() == [1.0]
 
 
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_cholesky_factor_is_of_one_triangle(lower):
+    """As in SciPy: what stands in the other one is not read, and has no derivative."""
+    read = np.tril if lower else np.triu
+    a = read(POSITIVE) + 7 * (POSITIVE - read(POSITIVE))
+    close(linalg.cholesky(ours(a), lower), scipy.linalg.cholesky(a, lower))
+    close(linalg.cho_solve(linalg.cho_factor(ours(a), lower), ours(B)), np.linalg.solve(POSITIVE, B))
+    slope = rb.grad(lambda a: rnp.sum(linalg.cholesky(a, lower)))(ours(a))
+    assert not np.any(np.asarray(slope) - read(slope))
+    check_gradient(lambda a: linalg.cholesky(a, lower), a)
+
+
 def test_derivatives():
     check_gradient(lambda a, b: linalg.solve(a, b, assume_a="pos"), HERMITIAN, B.astype(complex))
     check_gradient(lambda a, b: linalg.solve(a, b, lower=True, assume_a="sym"), A, B)

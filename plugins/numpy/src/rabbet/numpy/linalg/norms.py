@@ -167,18 +167,18 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     if array_of("matrix_rank", M).ndim < 2:
         x = inexact("matrix_rank", M)
         there = lax.reduce_or(lax.ne(x, lax.full_like(x, 0)), tuple(range(x.ndim)))
-        return lax.convert_element_type(there, "int32")
+        return lax.convert_element_type(there, dtypes.scalar_dtype(int))
     x = matrix("matrix_rank", M)
     s = lax.abs(eigvalsh(x)) if hermitian else svdvals(x)
     last = s.ndim - 1
     if tol is None:
         rtol = largest_size(x) * float(dtypes.finfo(x.dtype).eps) if rtol is None else array_of("rtol", rtol)
-        bound = lax.mul(lax.reduce_max(s, (last,)), rtol)
+        bound = lax.mul(lax.reduce_max(s, (last,)), lax.convert_element_type(rtol, s.dtype))
     else:
         bound = array_of("matrix_rank", tol)
     kinds = tuple(range(bound.ndim))
     wide = lax.broadcast_in_dim(lax.convert_element_type(bound, s.dtype), s.shape, kinds)
-    return lax.reduce_sum(lax.convert_element_type(lax.gt(s, wide), "int32"), (last,))
+    return lax.reduce_sum(lax.convert_element_type(lax.gt(s, wide), dtypes.scalar_dtype(int)), (last,))
 
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

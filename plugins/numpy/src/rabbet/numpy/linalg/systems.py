@@ -121,7 +121,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     turned = matrices.product(matrices.adjoint(u), columns)
     scaled = lax.mul(turned, matrices.beside(lax.convert_element_type(inverse, a.dtype), turned.shape, 1))
     x = matrices.product(matrices.adjoint(vh), scaled)
-    rank = lax.reduce_sum(lax.convert_element_type(kept, "int32"), (0,))
+    rank = lax.reduce_sum(lax.convert_element_type(kept, dtypes.scalar_dtype(int)), (0,))
     if numpy_resid and a.shape[0] <= a.shape[1]:
         residuals = lax.full((0,), 0, s.dtype)
     else:

@@ -214,8 +214,9 @@ def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_fin
     """The Cholesky factor of Hermitian positive definite matrices.
 
     Args:
-      a: of shape ``(..., n, n)``. The mean of it and its adjoint is used, so that derivatives are Hermitian.
-      lower: True: ``l`` with ``a = l l^H``; False: ``u`` with ``a = u^H u``.
+      a: of shape ``(..., n, n)``, of which one triangle is read.
+      lower: True: ``l`` with ``a = l l^H``, from the lower triangle; False: ``u`` with ``a = u^H u``, from
+        the upper one.
       overwrite_a, check_finite: not used.
 
     Returns:
@@ -226,7 +227,9 @@ def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_fin
       [[2. 1.]
        [0. 3.]]
     """
-    return rnp.linalg.cholesky(square("cholesky", a, "a"), upper=not lower)
+    a = square("cholesky", a, "a")
+    factor = lax.linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
 
 
 def cho_factor(
