@@ -257,3 +257,39 @@ def test_files_of_others_are_hidden_as_long_as_they_are_listed(internal, tmp_pat
     assert path not in files(lambda: module.call(theirs.layer))
     listed.remove(path)
     assert path in files(lambda: module.call(theirs.layer))
+
+
+LOOKUP = """
+known = {}
+
+@folded
+def ask(key, make):
+    try:
+        return known[key]
+    except KeyError:
+        return make(key)
+"""
+
+
+def test_what_rabbet_met_by_itself_is_not_shown(internal):
+    def make(key):
+        raise ValueError("the message")
+
+    with pytest.raises(ValueError) as caught:
+        internal(LOOKUP).ask(1, make)
+    assert "KeyError" not in "".join(traceback.format_exception(caught.value))
+    with config.override(traceback="full"), pytest.raises(ValueError) as caught:
+        internal(LOOKUP).ask(1, make)
+    assert "KeyError" in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_a_user_met_before_is_shown(internal):
+    def make(key):
+        try:
+            {}["mine"]
+        except KeyError:
+            raise ValueError("the message")  # noqa: B904  (its context is what is asked for)
+
+    with pytest.raises(ValueError) as caught:
+        internal(LOOKUP).ask(1, make)
+    assert "KeyError: 'mine'" in "".join(traceback.format_exception(caught.value))

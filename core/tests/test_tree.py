@@ -357,3 +357,30 @@ def test_structures_of_tuples_and_pairs_are_made_without_objects():
     Pair = namedtuple("Pair", "carry rest")
     assert tree.parts_of_pair(tree.structure(Pair(1, (2,)))) == (tree.structure(1), tree.structure((2,)))
     assert tree.parts_of_pair(structure) is None and tree.parts_of_pair(tree.structure((1, 2, 3))) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [tree.flatten, tree.leaves, tree.structure, tree.flatten_with_path, lambda t: tree.map(lambda x: x, t)],
+    ids=["flatten", "leaves", "structure", "flatten_with_path", "map"],
+)
+def test_keys_that_cannot_be_sorted_are_named_with_their_place(call):
+    nested = {"layers": [0, {1: "x", "b": "y"}]}
+    with pytest.raises(TreeError) as caught:
+        call(nested)
+    message = str(caught.value)
+    assert "the keys of the dict at ['layers'][1] cannot be sorted" in message
+    assert "They are of type int and str: '<' not supported between" in message
+    assert "OrderedDict" in message
+    assert type(caught.value.__cause__) is TypeError
+    assert tree.leaves(OrderedDict(nested["layers"][1])) == ["x", "y"]
+
+
+def test_what_comparing_keys_raises_is_the_cause():
+    class Key:
+        def __lt__(self, other):
+            raise OSError("no order")
+
+    with pytest.raises(TreeError, match="no order") as caught:
+        tree.leaves([{Key(): 1, Key(): 2}])
+    assert type(caught.value.__cause__) is OSError

@@ -120,3 +120,14 @@ def test_a_failed_call_deletes_nothing():
     with pytest.raises(ZeroDivisionError):
         rb.jit(lambda x: 1 // 0, donate_argnums=0)(x)
     assert not x.is_deleted()
+
+
+def test_within_a_transformation_nothing_is_given_up():
+    step = rb.jit(lambda x: x * x, donate_argnums=0)
+    x = array(3)
+    for transformed in (rb.vmap(step), rb.grad(lambda x: step(x).sum()), rb.jit(lambda x: step(x) + x)):
+        assert np.isfinite(transformed(x)).all()
+        assert not x.is_deleted()
+    y = array(3)
+    assert rb.jit(rb.vmap(lambda x: x * x), donate_argnums=0)(y).tolist() == [1, 1, 1]
+    assert y.is_deleted()

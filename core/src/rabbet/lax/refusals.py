@@ -95,6 +95,19 @@ def format_tracer(self: Any, spec: str) -> str:
     )
 
 
+def refuse_to_pickle(self: Any, protocol: Any) -> Any:
+    """Pickling asks for what an object is made of. A known value would lose what
+    the transformation knows of it.
+    """
+    if not self.interpreter.alive:
+        raise leaked(self)
+    raise ConcretizationTypeError(
+        f"an array of type {self.aval.str_short()} cannot be pickled in {self.interpreter.describe()}: it "
+        f"stands for values that are known later.{place(self)} Pickle the results of the whole program, "
+        "outside; what goes to a process pool, or to a cache on disk, is pickled too."
+    )
+
+
 def give_to(tracer: Any) -> None:
     """Put the methods that need a value on the class of tracers."""
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
@@ -108,5 +121,6 @@ def give_to(tracer: Any) -> None:
         "numpy.asarray()",
         "Use rabbet.numpy instead of numpy inside transformed functions.",
     )
+    tracer.__reduce_ex__ = refuse_to_pickle
     tracer.__len__ = lambda self: len(self.aval)
     tracer.__format__ = format_tracer

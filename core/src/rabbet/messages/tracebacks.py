@@ -111,6 +111,8 @@ def fold_traceback(exception):
         seen.add(id(error))
         pending += [e for e in (error.__cause__, error.__context__) if type(e) is not WholeTraceback]
         kept, dropped = _user_frames(error.__traceback__)
+        if _is_own_detour(error.__context__):
+            error.__suppress_context__ = True
         if dropped:
             error.__traceback__ = kept
             hidden += dropped
@@ -274,6 +276,18 @@ def _fold_member(cls, name, value):
     elif isinstance(value, property):
         getter, setter, deleter = [f and folded(f) for f in (value.fget, value.fset, value.fdel)]
         setattr(cls, name, property(getter, setter, deleter, value.__doc__))
+
+
+def _is_own_detour(error):
+    """Whether this is a plain error of Python's that Rabbet's code met and answered by itself, as a lookup
+    that finds nothing: no line of a user took part in it, and what went wrong is what was raised afterwards.
+    """
+    if type(error) not in _DETOURS or error.__traceback__ is None:
+        return False
+    return _user_frames(error.__traceback__)[0] is None
+
+
+_DETOURS = (KeyError, IndexError, AttributeError, TypeError, ValueError)
 
 
 def _is_internal(frame):

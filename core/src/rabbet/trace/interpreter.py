@@ -50,10 +50,11 @@ class Interpreter:
       3
     """
 
-    __slots__ = ("parent", "fn", "alive", "state", "__dict__")
+    __slots__ = ("parent", "fn", "alive", "thread", "state", "__dict__")
     parent: Any
     fn: Any
     alive: bool
+    thread: int
     state: Any
     table: Any = None
     # Whether it has a ``state``, a pytree of arrays that its ``wrap`` may replace while the program runs:

@@ -1,5 +1,7 @@
 """What to say of a tracer that outlived its transformation."""
 
+import threading
+
 from rabbet.errors import UnexpectedTracerError
 from rabbet.messages import source_positions
 
@@ -11,6 +13,12 @@ def leaked(tracer):
         if tracer.where is not None
         else ""
     )
+    if tracer.interpreter.alive and tracer.interpreter.thread != threading.get_ident():
+        return UnexpectedTracerError(
+            f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used in "
+            f"another thread than the one that runs this transformation. {line}Compute with it in its own "
+            "thread, or start the transformation in the other one."
+        )
     if tracer.interpreter.alive:
         return UnexpectedTracerError(
             f"a value of type {tracer.aval.str_short()} of {tracer.interpreter.describe()} was used by "

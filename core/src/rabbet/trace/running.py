@@ -1,5 +1,7 @@
 """Running a function under an interpreter, on tracers that hold payloads."""
 
+from threading import get_ident
+
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback
 from rabbet.program.context import context
@@ -65,7 +67,7 @@ def run_traced(interpreter, fn, payloads):
     around = ctx.axes
     interpreter.parent = parent
     interpreter.fn = fn
-    interpreter.alive = True
+    interpreter.alive, interpreter.thread = True, get_ident()
     before = leak_check.holders(interpreter)
     tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
     ctx.interpreter = interpreter

@@ -5,6 +5,7 @@ program computes. Arrays that the function captured become inputs of the program
 as literals.
 """
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def stage(fn, avals, name=None, touched=None):
     invars = [Var(a) for a in avals]
     ctx = context
     previous, where = ctx.interpreter, ctx.where
-    stager.parent, stager.fn, stager.alive = None, fn, True
+    stager.parent, stager.fn, stager.alive, stager.thread = None, fn, True, get_ident()
     before = leak_check.holders(stager)
     ctx.interpreter, ctx.where = stager, where if ctx.is_lowering else None
     try:

@@ -22,7 +22,7 @@ from jaxlib._jax import pytree as cpp
 from rabbet.errors import TreeError
 from rabbet.messages import tracebacks, tree_nodes
 from rabbet.tree import lost_levels
-from rabbet.tree.problems import depth_problem, difference, watched
+from rabbet.tree.problems import depth_problem, difference, unsortable_keys, watched
 from rabbet.tree.registering import (
     one_level, register_dataclass_node, register_node, registry, static,
 )  # fmt: skip
@@ -74,7 +74,10 @@ def flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
         # jaxlib says SystemError where it can go no deeper itself.
         problem = depth_problem(tree, is_leaf) if isinstance(error, RecursionError | SystemError) else None
         if problem is None:
-            raise
+            unsortable = unsortable_keys(tree, error, is_leaf)
+            if unsortable is None:
+                raise
+            raise TreeError(unsortable) from error.__cause__
     raise wrong[0] if wrong else TreeError(problem)
 
 
@@ -120,6 +123,8 @@ def flatten_with_path(
         lost_levels.give_back(error, tree, is_leaf, is_leaf_takes_path, keyed=True)
         if isinstance(error, RecursionError | SystemError):
             flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
+        elif not is_leaf_takes_path and (problem := unsortable_keys(tree, error, is_leaf)) is not None:
+            raise TreeError(problem) from error.__cause__
         raise
     if wrong:
         raise wrong[0]

@@ -49,6 +49,37 @@ def depth_problem(tree: Any, is_leaf: IsLeaf = None) -> str | None:
     )
 
 
+def unsortable_keys(
+    tree: Any, error: BaseException, is_leaf: Callable[..., bool] | None = None
+) -> str | None:
+    """What is wrong with a tree in which jaxlib could not sort the keys of a dict, with ``error``: text, or
+    None if it is something else.
+    """
+    if type(error) is not ValueError or error.__cause__ is None or not str(error).startswith("Comparator"):
+        return None
+    waiting: list[Any] = [(tree, None)]
+    while waiting:
+        node, way = waiting.pop()
+        if is_leaf is not None and is_leaf(node):
+            continue
+        if isinstance(node, dict):
+            try:
+                sorted(node)
+            except Exception:
+                types = sorted({type(key).__name__ for key in node})
+                place = "".join(map(str, _path(way)))
+                return (
+                    f"the keys of the dict{f' at {place}' if place else ''} cannot be sorted, and dicts are "
+                    f"taken apart in the order of their keys. They are of type {' and '.join(types)}: "
+                    f"{error.__cause__}\n  to fix: take keys that can be compared with each other, or an "
+                    "OrderedDict, which keeps its own order"
+                )
+        level = one_level(node)
+        if level is not None:
+            waiting += [(child, (way, key)) for key, child in zip(level[0], level[1])][::-1]
+    return None
+
+
 def watched(
     tree: Any, is_leaf: Callable[..., bool], takes_path: bool = False
 ) -> tuple[Callable[..., bool], list[BaseException]]:
@@ -109,4 +140,4 @@ def difference(prefix: Any, full: Any, is_leaf: IsLeaf = None, path: tuple[Any, 
     return None
 
 
-__all__ = ["depth_problem", "difference", "watched"]
+__all__ = ["depth_problem", "difference", "unsortable_keys", "watched"]

@@ -56,7 +56,7 @@ def jit(
       static_argnums, static_argnames: arguments by position or name that are part of the signature by their
         (hashable) value.
       donate_argnums, donate_argnames: arguments whose memory the program may reuse for its outputs; they
-        are deleted by the call.
+        are deleted by the call. A call within a transformation (``vmap``, ``grad``) gives up nothing.
       keep_unused: keep arguments that the program does not read.
       device: the ``Device`` to run on; by default that of the arguments.
       backend: a platform, to run on its first device.

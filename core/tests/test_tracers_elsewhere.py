@@ -1,0 +1,72 @@
+"""Tracers where they cannot be: in another thread, and as bytes."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from rabbet import lax
+from rabbet.errors import ConcretizationTypeError, UnexpectedTracerError
+
+from . import toys
+from .toys import slope
+
+ONES = np.ones(3, np.float32)
+USES = {
+    "operator": lambda t: t + 1.0,
+    "primitive": lax.sin,
+    "another array": lambda t: ONES * t,
+    "in a trace": lambda t: toys.jit(lambda x: x + t)(1.0),
+    "argument of a call": lambda t: toys.jit(lax.sin)(t),
+}
+
+
+def in_another_thread(use, x):
+    found = []
+
+    def other():
+        try:
+            use(x)
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+@pytest.mark.parametrize("transformation", [toys.jit, slope], ids=["jit", "slope"])
+def test_a_tracer_in_another_thread_is_refused_by_name(use, transformation):
+    found = []
+
+    def traced(x):
+        found.append(in_another_thread(use, x))
+        return x * 2.0
+
+    transformation(traced)(1.0)
+    assert type(found[0]) is UnexpectedTracerError
+    assert "used in another thread than the one that runs this transformation" in str(found[0])
+    assert "test_tracers_elsewhere.py:" in str(found[0])
+
+
+@pytest.mark.parametrize("transformation", [toys.jit, slope], ids=["jit", "slope"])
+def test_a_tracer_is_not_pickled(transformation):
+    def traced(x):
+        with pytest.raises(
+            ConcretizationTypeError, match=r"an array of type f32\[\] cannot be pickled in .*traced"
+        ):
+            pickle.dumps({"state": [x * 1.0]})
+        assert copy.copy(x) is copy.deepcopy([x])[0] is x
+        return x * 2.0
+
+    transformation(traced)(1.0)
+
+
+def test_a_tracer_that_leaked_is_not_pickled():
+    kept = []
+    toys.jit(lambda x: kept.append(x) or x * 1.0)(1.0)
+    with pytest.raises(UnexpectedTracerError, match="which has finished"):
+        pickle.dumps(kept)
