@@ -229,13 +229,14 @@ def split(ary, indices_or_sections, axis=0):
     ary = array_of("split", ary)
     axis = axis_of("split", axis, ary.ndim)
     n = ary.shape[axis]
+    cuts = cuts_of("split", indices_or_sections, n)
     if not hasattr(indices_or_sections, "__len__") and n % operator.index(indices_or_sections):
         raise ValueError(
             f"split: axis {axis} of {ary.aval.str_short()} does not divide into "
             f"{indices_or_sections} equal pieces; "
             f"array_split makes nearly equal ones"
         )
-    return pieces(ary, cuts_of("split", indices_or_sections, n), axis)
+    return pieces(ary, cuts, axis)
 
 
 def cuts_of(name, indices_or_sections, n):

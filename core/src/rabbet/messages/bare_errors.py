@@ -1,0 +1,109 @@
+"""Errors that Python raised within Rabbet, in words of its own: which function they came from.
+
+What Rabbet raises says who refuses what. An error that no ``raise`` statement made ("'NoneType' object cannot
+be interpreted as an integer", of ``operator.index(k)`` somewhere inside) knows neither the function that was
+called nor the argument. So a note says both.
+"""
+
+import dis
+import sys
+
+from rabbet.messages.source_positions import is_internal
+
+KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, NameError)
+# Folders of which nobody calls a function by its name.
+INNER = tuple(f"rabbet.{row}." for row in ("runtime", "trace", "rules", "program", "messages", "lowering"))
+PUBLIC = ("rabbet.runtime.array",)  # but there
+LIBRARIES = {"numpy", "jaxlib", "ml_dtypes", "scipy"}
+_RAISING = {dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in dis.opmap}
+_HAS_REST, _HAS_NAMED = 0x04, 0x08  # flags of code: it takes *args, **kwargs
+
+
+def note_of(error):
+    """``in top_k(operand=f32[2,3], k=None)`` for an error of Python's own that came out of Rabbet's code;
+    None for all others. Call it where the traceback begins with Rabbet's frames.
+    """
+    if not isinstance(error, KINDS) or type(error).__module__ != "builtins":
+        return None
+    frames, traceback = [], error.__traceback__
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    if not frames or not _is_bare(frames[-1]) or not all(_is_ours(t.tb_frame) for t in frames):
+        return None  # it was made by a ``raise``, or in a function of a user
+    for t in frames:
+        if _is_librarys(t.tb_frame):
+            continue
+        module = _module(t.tb_frame)
+        if module in PUBLIC or not (_is_wrapper(t.tb_frame.f_code) or module.startswith(INNER)):
+            return f"in {_name(t.tb_frame)}({', '.join(_arguments(t.tb_frame))})"
+    return None
+
+
+def _module(frame):
+    return frame.f_globals.get("__name__") or ""
+
+
+def _is_ours(frame):
+    """Whether code is Rabbet's, or of what Rabbet calls."""
+    return is_internal(frame.f_code.co_filename, _module(frame)) or _is_librarys(frame)
+
+
+def _is_librarys(frame):
+    top = _module(frame).partition(".")[0]
+    return top in LIBRARIES or top in sys.stdlib_module_names
+
+
+def _is_wrapper(code):
+    """Whether a function only hands on what it was called with, as doors do, or has no name."""
+    both = _HAS_REST | _HAS_NAMED
+    return (code.co_flags & both == both and not code.co_argcount) or code.co_name.startswith("<")
+
+
+def _is_bare(last):
+    """Whether no ``raise`` statement of Rabbet's made the error that left this place."""
+    frame = last.tb_frame
+    return _is_librarys(frame) or frame.f_code.co_code[last.tb_lasti] not in _RAISING
+
+
+def _name(frame):
+    return frame.f_code.co_qualname.rpartition("<locals>.")[2]
+
+
+def _arguments(frame):
+    code, known = frame.f_code, frame.f_locals
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & _HAS_REST) + bool(code.co_flags & _HAS_NAMED)
+    return [f"{name}={in_short(known[name])}" for name in code.co_varnames[:count] if name in known]
+
+
+def in_short(x, depth=2):
+    """A value in a few words; of an array its type, so that nothing is computed and nothing waited for.
+
+    Example:
+      >>> from rabbet.messages.bare_errors import in_short
+      >>> in_short(np.ones((2, 3))), in_short([None, 1]), in_short("k" * 50)
+      ('float64[2,3]', '[None, 1]', "'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...")
+    """
+    try:
+        aval = getattr(x, "aval", None)
+        if hasattr(aval, "str_short"):
+            return aval.str_short()
+        if hasattr(x, "dtype") and hasattr(x, "shape"):
+            return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+        if type(x) in (list, tuple, dict):
+            if len(x) > 4 or not depth:
+                return f"{type(x).__name__} of {len(x)}"
+            if type(x) is dict:
+                return "{" + ", ".join(f"{k!r:.40}: {in_short(v, depth - 1)}" for k, v in x.items()) + "}"
+            inside = ", ".join([in_short(v, depth - 1) for v in x])
+            return f"[{inside}]" if type(x) is list else f"({inside}{',' * (len(x) == 1)})"
+        if callable(x) and hasattr(x, "__qualname__"):
+            return x.__qualname__
+        text = repr(x)
+    except Exception:  # of a class whose questions fail: what is to be told is another error
+        return type(x).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+__all__ = ["in_short", "note_of"]
