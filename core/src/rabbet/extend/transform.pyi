@@ -14,6 +14,7 @@ class Interpreter:
     parent: Any
     fn: Any
     alive: Any
+    thread: Any
     state: Any
     table: Any
     added_over: Any

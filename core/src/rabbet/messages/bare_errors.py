@@ -7,6 +7,7 @@ called nor the argument. So a note says both.
 
 import dis
 import sys
+from typing import Any
 
 from rabbet.messages.source_positions import is_internal
 
@@ -86,7 +87,7 @@ def in_short(x, depth=2):
       ('float64[2,3]', '[None, 1]', "'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...")
     """
     try:
-        aval = getattr(x, "aval", None)
+        aval: Any = getattr(x, "aval", None)
         if hasattr(aval, "str_short"):
             return aval.str_short()
         if hasattr(x, "dtype") and hasattr(x, "shape"):
