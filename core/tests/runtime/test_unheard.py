@@ -1,5 +1,6 @@
 """An interrupt while NumPy reads an array is not lost, and is told once."""
 
+import signal
 import sys
 
 import numpy as np
@@ -40,3 +41,29 @@ def test_an_interrupt_that_was_heard_is_not_told_again(interrupted_once):
     assert np.asarray(y).tolist() == [3]
     assert np.asarray(x).tolist() == [1, 2]
     assert not unheard.pending
+
+
+def test_what_a_signal_handler_raises_is_told_too(monkeypatch):
+    class Alarm(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Alarm("stop")
+
+    value, left = Array._value, [signal.SIGUSR1]
+
+    def read(self):
+        if left:
+            signal.raise_signal(left.pop())
+        return value(self)
+
+    monkeypatch.setattr(Array, "_value", read)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        x = rb.device_put(np.float32([1, 2]))
+        with pytest.raises(Alarm, match="stop"):
+            np.asarray(x)
+        assert not unheard.pending
+        assert np.asarray(x).tolist() == [1, 2]
+    finally:
+        signal.signal(signal.SIGUSR1, before)

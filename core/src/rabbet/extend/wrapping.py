@@ -5,6 +5,7 @@ scopes and attributes for the operations of a block.
 from __future__ import annotations
 
 from rabbet.lowering.attributes import operation_attributes
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import (
     enter_scope,
     is_internal,
@@ -22,6 +23,7 @@ __all__ = [
     "enter_scope",
     "hide_frames_of",
     "is_internal",
+    "is_of_handler",
     "leave_scope",
     "name_of",
     "operation_attributes",

@@ -9,6 +9,7 @@ import threading
 import warnings
 
 from rabbet.errors import PluginError, PluginWarning
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
 from rabbet.program.made_once import made_once
@@ -49,6 +50,8 @@ class Hooks:
         try:
             return call(**facts)
         except (Exception, SystemExit) as error:
+            if is_of_handler(error):
+                raise
             self._report(plugin, f"its hook {hook} raised {cause(error)}")
             return None
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
@@ -276,6 +277,8 @@ class PluginManager:
         except (KeyboardInterrupt, GeneratorExit):  # whoever runs the program wants it to end
             raise
         except BaseException as error:
+            if is_of_handler(error):
+                raise
             if _still_importing(module):
                 raise PluginError(_circular(record)) from error
             with self._lock:

@@ -52,7 +52,9 @@ class Names:
 
     def all(self):
         """``{name: thing}``, in the order in which they were made."""
-        return dict(self._holders)
+        # By the references, a list that is made in one step: other threads may make things meanwhile.
+        holders = [reference() for reference in self._holders.valuerefs()]
+        return {thing.name: thing for thing in holders if thing is not None}
 
 
 def _longer(thing):

@@ -15,7 +15,7 @@ from rabbet.messages import source_positions
 CORE = "rabbet.primitives"
 """The package in which the primitives of the core are made."""
 
-REMEMBERING = weakref.WeakSet()
+REMEMBERING = weakref.WeakValueDictionary()  # by id: its references are a list in one step, a set's are not
 """The tables that remember lookups."""
 
 
@@ -288,7 +288,7 @@ def _lies_in(module, package):
 
 def forget_lookups():
     """Drop all remembered lookups, because a rule was added; whether there were any."""
-    tables = list(REMEMBERING)
+    tables = [table for reference in REMEMBERING.valuerefs() if (table := reference()) is not None]
     for table in tables:
         table.forget()
     return bool(tables)

@@ -171,7 +171,7 @@ class RuleTable(Rules):
         found = self.explain(primitive, platform)
         if found is None:
             raise self.missing(primitive)
-        REMEMBERING.add(self)
+        REMEMBERING[id(self)] = self
         rule = found.rule
         if contracts.wanted or config.enable_checks:
             rule = self._checked(primitive, rule)
@@ -252,9 +252,7 @@ class RuleTable(Rules):
         said = [
             f"\n  there is a rule {one!r} beside the primitive, and no table of that name: did you mean "
             f"{self.name!r}?"
-            for one in nearest(
-                self.name, [r for r in primitive.rules if r not in all_tables()]
-            )
+            for one in nearest(self.name, [r for r in primitive.rules if r not in all_tables()])
         ]
         bridges = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
         for bridge in bridges:
@@ -267,7 +265,7 @@ class RuleTable(Rules):
     def forget(self):
         """Drop remembered lookups, as after plugins changed."""
         self._memo.clear()
-        REMEMBERING.discard(self)
+        REMEMBERING.pop(id(self), None)
 
     def __repr__(self):
         return f"RuleTable({self.name!r})"

@@ -11,6 +11,7 @@ from numpy import asarray
 
 from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards, unheard
 from rabbet.runtime.devices import default_device
@@ -139,8 +140,9 @@ class Array(metaclass=ArrayType):
                 value = asarray(self.raw)
                 if value.dtype is lent:  # else NumPy made an array of one object
                     return value
-            except Exception:  # once more below, where it is said what is wrong
-                pass
+            except Exception as error:  # once more below, where it is said what is wrong
+                if is_of_handler(error):
+                    raise
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             key = issubclass(self.aval.dtype.type, dtypes.prng_key)
             ask = "rabbet.random.key_data(x)" if key else "rabbet.extend.primitive.to_physical(x)"
@@ -170,7 +172,9 @@ class Array(metaclass=ArrayType):
             lent = self.spec.lent
             try:  # what _value does first, without the call
                 value = None if lent is None else asarray(self.raw)
-            except Exception:
+            except Exception as error:
+                if is_of_handler(error):
+                    raise
                 value = None
             if value is None or value.dtype is not lent:
                 value = self._value()
@@ -194,6 +198,8 @@ class Array(metaclass=ArrayType):
                 unheard.forget()
             return memoryview(self._value())
         except Exception as error:
+            if is_of_handler(error):
+                unheard.remember(self, error)
             fold_traceback(error)
             raise
         except BaseException as error:  # NumPy would drop it

@@ -12,6 +12,7 @@ arguments and has one result, else None.
 
 from typing import Any
 
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import wraps
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
@@ -55,6 +56,8 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
         try:
             return wrapped(execute([a.raw for a in args] if every else [args[i].raw for i in kept]))
         except Exception as error:
+            if is_of_handler(error):
+                raise
             raise diagnose(error, args) from None
 
     # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and it
@@ -63,6 +66,8 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
         try:
             return wrapped(execute([a.raw for a in args] if every else [args[i].raw for i in kept]))
         except Exception as error:
+            if is_of_handler(error):
+                raise
             if not exhausted.made_room(error, device):
                 raise diagnose(error, args) from None
         return again(args)
@@ -105,7 +110,9 @@ def operations(first, with_number):
                 return run(args)
             try:
                 raw = execute(raws).consume_with_handlers(handlers)[0]
-            except Exception:  # again through run, which knows how to say what is wrong with the arguments
+            except Exception as error:  # again through run: it says what is wrong with the arguments
+                if is_of_handler(error):
+                    raise
                 return run(args)
             out = new(Array)  # Array(raw, spec), without that of __init__
             out.raw, out.spec, out.aval = raw, spec, spec.aval
@@ -136,7 +143,9 @@ def unary(op, kinds, otherwise, evaluation):
                 return otherwise(x)
             try:
                 raw = execute((x.raw,)).consume_with_handlers(handlers)[0]
-            except Exception:  # again by the long way, which knows how to say what is wrong with the argument
+            except Exception as error:  # again by the long way: it says what is wrong with the arguments
+                if is_of_handler(error):
+                    raise
                 return otherwise(x)
             out = new(Array)
             out.raw, out.spec, out.aval = raw, spec, spec.aval
@@ -194,7 +203,9 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others,
                     return run(args)
                 try:
                     raw = execute(raws).consume_with_handlers(handlers)[0]
-                except Exception:  # run it again: it knows how to say what is wrong with the arguments
+                except Exception as error:  # run it again: it says what is wrong with the arguments
+                    if is_of_handler(error):
+                        raise
                     return run(args)
                 out = new(Array)
                 out.raw, out.spec, out.aval = raw, spec, spec.aval

@@ -14,6 +14,7 @@ from rabbet.config import config
 from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.runtime import (
     adapter,
     backends,
@@ -412,5 +413,7 @@ def _revive(client, key, devices, calls, options):
     try:
         return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls), len(blob)
     except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
+        if is_of_handler(error):
+            raise
         cache.reject(key, str(error))
         return None, 0

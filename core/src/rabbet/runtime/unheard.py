@@ -1,4 +1,4 @@
-"""Ctrl-C while NumPy reads an array.
+"""Ctrl-C while NumPy reads an array, and what handlers of other signals raise.
 
 From Python 3.12 on, ``np.asarray(x)`` asks for ``x.__buffer__`` first. It drops whatever that raises, an
 interrupt too, and asks for ``x.__array__``: that raises the interrupt again.

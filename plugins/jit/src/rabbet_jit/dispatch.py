@@ -14,12 +14,15 @@ from rabbet import Array, config
 from rabbet import tree as trees
 from rabbet.extend.backend import call_by_placements, program_entry
 from rabbet.extend.functions import to_array
+from rabbet.extend.wrapping import is_of_handler
 
 shared_array = functools.partial(to_array, shared=True)
 # What the fast path makes arrays of, beside the arrays that it gets.
 NUMPY_NUMBERS = [np.dtype(name).type for name in "?bhilBHILefd"]
 CONVERTED = frozenset([float, int, bool, np.ndarray, *NUMPY_NUMBERS])
 LEAVES = CONVERTED | {Array}
+
+
 def converting(jitted):
     """What makes an array of an argument: one of a number may be donated if it was made for this call, else
     it is shared with all that take it.
@@ -110,7 +113,9 @@ def caller(jitted):
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
                 leaves = [convert(x) if type(x) in CONVERTED else x for x in args]
                 run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
-        except Exception:  # not known; or what cannot be an argument, of which `slowly` says so
+        except Exception as error:  # not known; or what cannot be an argument, of which `slowly` says so
+            if is_of_handler(error):
+                raise
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 
@@ -118,7 +123,9 @@ def caller(jitted):
         """The fast path for calls with keywords; without one, it is a program that is not known yet."""
         try:
             run, leaves = in_pytrees(quick.named, (args, kwargs)) if kwargs else (None, ())
-        except Exception:
+        except Exception as error:
+            if is_of_handler(error):
+                raise
             run = None
         return slowly(args, kwargs) if run is None else run(leaves)
 

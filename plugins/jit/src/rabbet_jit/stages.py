@@ -17,6 +17,7 @@ from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
 from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
+from rabbet.extend.wrapping import is_of_handler
 
 from rabbet_jit import donation, explain, layouts, notices
 from rabbet_jit.assembling import assembler
@@ -347,8 +348,9 @@ class Compiled(Measures, Stage):
                         x if type(x) is Array or type(x) not in CONVERTED else convert(x) for x in leaves
                     ]
                     run = self.quick.get((treedef, *[x.spec for x in leaves]))
-            except Exception:  # what cannot be an argument, of which `_checked` says so
-                pass
+            except Exception as error:  # what cannot be an argument, of which `_checked` says so
+                if is_of_handler(error):
+                    raise
         return self._checked(args, kwargs) if run is None else run(leaves)
 
     def _checked(self, args, kwargs):

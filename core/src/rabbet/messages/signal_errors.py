@@ -1,0 +1,32 @@
+"""Exceptions of signal handlers, which Python raises between any two steps of whatever runs.
+
+A handler that raises (an alarm that ends what takes too long) means the user's code to hear it. Where Rabbet
+answers a failure by another way to the same end, or by a warning, such an exception has to go on.
+"""
+
+import signal
+
+
+def is_of_handler(error):
+    """Whether ``error`` was raised by a Python function that handles a signal.
+
+    Example:
+      >>> from rabbet.extend.wrapping import is_of_handler
+      >>> is_of_handler(ValueError())
+      False
+    """
+    traceback = error.__traceback__
+    codes = [] if traceback is None else _handlers()
+    while codes and traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _handlers():
+    found = map(signal.getsignal, range(1, signal.NSIG))
+    return [code for code in [getattr(handler, "__code__", None) for handler in found] if code is not None]
+
+
+__all__ = ["is_of_handler"]

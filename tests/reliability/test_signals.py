@@ -1,0 +1,123 @@
+"""What a signal handler raises reaches whoever called, wherever Rabbet is at that moment."""
+
+import signal
+import sys
+import threading
+import types
+import warnings
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet.extend.hooks import hookimpl
+from rabbet.plugins.hooks import Hooks
+from rabbet.plugins.manager import PluginManager
+from rabbet.rules.names import Names
+
+
+class Alarm(Exception):
+    """What the handler raises: an exception as any other, as a TimeoutError is."""
+
+
+@pytest.fixture
+def raised():
+    """A handler of SIGALRM and SIGUSR1 that raises; the list of what it raised."""
+    kept = []
+
+    def handler(number, frame):
+        kept.append(Alarm(number))
+        raise kept[-1]
+
+    before = {number: signal.signal(number, handler) for number in (signal.SIGALRM, signal.SIGUSR1)}
+    yield kept
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number, earlier in before.items():
+        signal.signal(number, earlier)
+
+
+def test_no_exception_of_a_handler_is_lost(raised, monkeypatch):
+    x, host = rnp.ones(100), np.ones(100, np.float32)
+    product = rb.jit(lambda a, b: a * b + 1)
+    of_tree = rb.jit(lambda d: d["a"] + 1)
+    product.lower(x, x).compile()
+    caught, random = [], np.random.default_rng(0)
+    # In what the collector calls, and in finalisers, Python itself drops what is raised, and says so here.
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: caught.append(told.exc_value))
+
+    def some_work():
+        for _ in range(60):
+            product(x, x), product(host, 2.0), of_tree({"a": x})
+            rnp.sin(x + x).tolist(), rnp.mean(x), float(x[0])
+
+    some_work()
+    while len(raised) < 60:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, float(random.uniform(1e-5, 5e-4)))
+            some_work()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Alarm as error:
+            caught.append(error)
+    assert caught == raised
+    assert product(x, 2.0).tolist() == [3.0] * 100
+
+
+def offer(name, module, group):
+    import importlib.metadata
+
+    return importlib.metadata.EntryPoint(name, module, group)
+
+
+def test_a_plugin_whose_import_was_interrupted_can_be_imported_later(raised, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_to_import.py").write_text(
+        "import signal, sys\n"
+        "if not hasattr(sys, 'slow_to_import_was_here'):\n"
+        "    sys.slow_to_import_was_here = True\n"
+        "    signal.raise_signal(signal.SIGUSR1)\n"
+        "def slow(x):\n    return x\n"
+    )
+    manager = PluginManager([offer("slow", "slow_to_import:slow", "rabbet.api")], core_version=rb.__version__)
+    try:
+        with pytest.raises(Alarm):
+            manager.get("rabbet.api", "slow")
+        assert manager.get("rabbet.api", "slow")(3) == 3
+    finally:
+        del sys.slow_to_import_was_here
+        sys.modules.pop("slow_to_import", None)
+
+
+def test_a_hook_that_was_interrupted_is_not_blamed(raised, monkeypatch):
+    module = types.ModuleType("rabbet_fake_interrupted")
+    module.cache_hit = hookimpl(lambda name: signal.raise_signal(signal.SIGUSR1))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    manager = PluginManager([offer("interrupted", module.__name__, "rabbet.hooks")], core_version="0.1.0")
+    with warnings.catch_warnings(), pytest.raises(Alarm):
+        warnings.simplefilter("error")
+        Hooks(manager).notify("cache_hit", name="step")
+
+
+def test_names_are_listed_while_another_thread_makes_things():
+    names, done, interval = Names("thing"), threading.Event(), sys.getswitchinterval()
+    things = []
+
+    class Thing:
+        def __init__(self, number):
+            self.name, self.where = f"thing{number}", types.SimpleNamespace(module="__main__")
+
+    def make():
+        for number in range(10_000):
+            things.append(Thing(number))
+            names.take(things[-1])
+        done.set()
+
+    maker = threading.Thread(target=make)
+    try:
+        sys.setswitchinterval(1e-6)
+        maker.start()
+        while not done.is_set():
+            names.all()
+    finally:
+        sys.setswitchinterval(interval)
+        maker.join()
+    assert len(names.all()) == 10_000
