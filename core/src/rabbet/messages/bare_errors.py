@@ -58,7 +58,8 @@ def _is_librarys(frame):
 def _is_wrapper(code):
     """Whether a function only hands on what it was called with, as doors do, or has no name."""
     both = _HAS_REST | _HAS_NAMED
-    return (code.co_flags & both == both and not code.co_argcount) or code.co_name.startswith("<")
+    takes_all = code.co_flags & both == both and not code.co_argcount
+    return takes_all or "args" in code.co_varnames[: code.co_argcount] or code.co_name.startswith("<")
 
 
 def _is_bare(last):
