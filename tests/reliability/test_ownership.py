@@ -121,6 +121,17 @@ def test_what_was_deleted_cannot_be_put_anywhere():
             door(x)
 
 
+def test_a_deleted_array_for_a_loop_of_unknown_length():
+    """It ended the process with jaxlib 0.10, where such arrays were asked whether they are ready."""
+    grows = lambda x: lax.while_loop(lambda x: x.sum() < 100, lambda x: 2 * x + 1, x)
+    for f in (grows, rb.jit(grows)):
+        x = rnp.arange(3.0)
+        assert f(x).tolist() == [31, 63, 95]
+        x.delete()
+        with pytest.raises(DeletedArrayError):
+            f(x)
+
+
 def test_zeros_of_both_signs_are_two_numbers():
     def sign(x):
         return float(np.copysign(1.0, np.asarray(x).imag))

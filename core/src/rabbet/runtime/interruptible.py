@@ -85,6 +85,8 @@ def stoppable(exe, name):
         if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
             return plain([*raws, never], **options)
         for raw in raws:
+            if raw.is_deleted():  # jaxlib 0.10 ends the process where such a one is asked if it is ready
+                return plain([*raws, never], **options)
             if not raw.is_ready():  # then the program does not run here, and another may be stopped meanwhile
                 return otherwise(raws, **options)
         watch = _watches[0] if _watches else Watch()
