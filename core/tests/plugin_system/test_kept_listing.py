@@ -7,7 +7,6 @@ import sys
 
 import pytest
 import stevedore
-from rabbet.config import config
 from rabbet.plugins import discovery, kept_listing
 
 
@@ -164,7 +163,8 @@ def test_nothing_is_kept_where_settings_or_other_finders_say_so(site, monkeypatc
         def find_distributions(self, context):
             return []
 
-    with config.override(cache=False):
+    with monkeypatch.context() as patch:
+        patch.setenv("RABBET_CACHE", "off")
         keep()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])

@@ -22,7 +22,6 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from rabbet.config import config
 from rabbet.runtime.cache import read_if_ours
 from rabbet.runtime.whole_files import write_whole
 from rabbet.version import VERSION
@@ -31,6 +30,8 @@ FORMAT = 1
 FOLDER = "installed"
 MOST = 100  # files; the oldest go
 PACKAGES = (".dist-info", ".egg-info", ".egg", ".egg-link")
+# Of the variable, not of the setting: what settings there are is what is being looked up.
+OFF = ("0", "false", "no", "off")
 UNREADABLE = "unreadable"  # what was kept where the metadata of some package could not be read
 VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attributes>[\w.]+)\s*)?(\[.*\]\s*)?")
 
@@ -153,7 +154,7 @@ def _remove_oldest(folder):
 def _place():
     """The file for this environment; None where nothing is to be kept."""
     strangers = [f for f in sys.meta_path if f is not PathFinder and hasattr(f, "find_distributions")]
-    if strangers or not config.cache:
+    if strangers or os.environ.get("RABBET_CACHE", "").strip().lower() in OFF:
         return None
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
