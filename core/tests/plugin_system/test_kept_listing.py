@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import stevedore
@@ -172,6 +174,30 @@ def test_nothing_is_kept_where_settings_or_other_finders_say_so(site, monkeypatc
     (site / "cache").write_text("a file in the place of the folder")
     keep()
     assert kept_listing.read() is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no alarm")
+@pytest.mark.parametrize("name", ["_are_as_they_were", "_found", "_remove_oldest"])
+def test_an_exception_of_a_signal_handler_goes_on(name, site, monkeypatch):
+    """Which may be of any class: ``TimeoutError`` is an ``OSError``."""
+
+    def handler(number, frame):
+        raise TimeoutError("enough")
+
+    def wait(*args):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        time.sleep(30)
+
+    keep()
+    monkeypatch.setattr(kept_listing, name, wait)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with pytest.raises(TimeoutError, match="enough"):
+            kept_listing.read()
+            keep()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_the_oldest_lists_go(site, monkeypatch):

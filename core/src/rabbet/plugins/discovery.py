@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rabbet.errors import ConfigError
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.plugins import catalogue, kept_listing
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def cached(group: str) -> list[EntryPoint]:
         return kept.get(group, [])
     try:
         return by_stevedore(group)
-    except Exception:  # the metadata of some package cannot be read, which is nothing to do with us
+    except Exception as error:  # the metadata of some package cannot be read, which is nothing to do with us
+        if is_of_handler(error):
+            raise
         return readable(group)
 
 

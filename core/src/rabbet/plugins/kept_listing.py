@@ -11,7 +11,6 @@ not read if others may have written it. It holds no more than the packages' meta
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -22,6 +21,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.runtime.cache import read_if_ours
 from rabbet.runtime.whole_files import write_whole
 from rabbet.version import VERSION
@@ -75,7 +75,9 @@ def read():
     try:
         content, problem = read_if_ours(place)
         return None if problem else _points(json.loads(content))
-    except Exception:  # there is none, or it is not what it should be
+    except Exception as error:  # there is none, or it is not what it should be
+        if is_of_handler(error):
+            raise
         return None
 
 
@@ -106,22 +108,31 @@ def keep(find, owner):
     place = _place()
     if place is None:
         return
-    with contextlib.suppress(OSError):
+    try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(place.parent, os.W_OK):
-            return
-        changed = {one: _changed(one) for one in _folders()}
-        folders = [one for one in changed if _has_packages(one)]
-        content = {
-            "made by": [FORMAT, VERSION],
-            "folders": [[one, changed[one]] for one in folders],
-            "plain": {one: then for one, then in changed.items() if one not in folders},
-            "files": [], "packages": [], "groups": None,
-        }  # fmt: skip
-        with contextlib.suppress(Exception):  # a package whose metadata cannot be read
-            content |= _found(find(), owner)
-        write_whole(place, json.dumps(content).encode())
-        _remove_oldest(place.parent)
+        if os.access(place.parent, os.W_OK):
+            write_whole(place, json.dumps(_content(find, owner)).encode())
+            _remove_oldest(place.parent)
+    except OSError as error:
+        if is_of_handler(error):
+            raise
+
+
+def _content(find, owner):
+    changed = {one: _changed(one) for one in _folders()}
+    folders = [one for one in changed if _has_packages(one)]
+    content = {
+        "made by": [FORMAT, VERSION],
+        "folders": [[one, changed[one]] for one in folders],
+        "plain": {one: then for one, then in changed.items() if one not in folders},
+        "files": [], "packages": [], "groups": None,
+    }  # fmt: skip
+    try:
+        return content | _found(find(), owner)
+    except Exception as error:  # the metadata of some package cannot be read
+        if is_of_handler(error):
+            raise
+        return content
 
 
 def _found(found, owner):
