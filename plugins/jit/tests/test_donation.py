@@ -122,6 +122,7 @@ def test_a_failed_call_deletes_nothing():
     assert not x.is_deleted()
 
 
+@pytest.mark.needs("vmap", "grad")
 def test_within_a_transformation_nothing_is_given_up():
     step = rb.jit(lambda x: x * x, donate_argnums=0)
     x = array(3)
