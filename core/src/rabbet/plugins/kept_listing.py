@@ -1,9 +1,9 @@
 """What is installed, as it was found last time, in a file.
 
 Python's reader of metadata, stevedore, and their reading take 35 ms of processor time, of 290 until
-`rb.numpy`, `rb.nn` and `rb.jit` are there (Python 3.11, busy machine). The file takes 1. There is one for each
-environment and PYTHONPATH. It counts as long as the folders with installed packages are the same and were changed
-last when they were then, and the others that Python imports from have none.
+`rb.numpy`, `rb.nn` and `rb.jit` are there (Python 3.11, busy machine). The file takes 1. There is one for
+each environment and PYTHONPATH. It counts as long as the folders with installed packages are the same and
+were changed last when they were then, and the others that Python imports from have none.
 
 It lies in the user's cache folder, as stevedore's own list does, and like the compiled programs there it is
 not read if others may have written it. It holds no more than the packages' metadata do.
