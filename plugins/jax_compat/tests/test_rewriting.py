@@ -64,3 +64,10 @@ def test_a_program_that_captures_arrays_where_they_have_no_place():
     with pytest.raises(TypeError, match=r"captures arrays(.|\n)*to fix"):
         odd.bind(1.0, body=captures)
     assert jax.make_jaxpr(lambda x: odd.bind(x, body=free))(1.0).eqns[0].params["body"] is free.jaxpr
+
+
+def test_some_branches_may_be_closed_and_others_not():
+    closed, free = (jax.make_jaxpr(f)(jnp.ones(3)) for f in (lambda x: x + jnp.array(CAPTURED), jnp.sin))
+    for i, branches in enumerate([(closed, free.jaxpr), (free.jaxpr, closed)]):
+        (out,) = jax.extend.primitive.cond.bind(jnp.int32(i), jnp.ones(3), branches=branches)
+        np.testing.assert_array_equal(out, 1 + CAPTURED)

@@ -22,8 +22,8 @@ def as_operands(primitive, args, params):
             none = none and not value.consts
         elif type(value) is tuple and any(type(v) is ClosedJaxpr for v in value):
             opened[name] = tuple([consts_as_inputs(v) if type(v) is ClosedJaxpr else v for v in value])
-            captured[name] = [list(v.consts) for v in value]
-            none = none and not any(v.consts for v in value)
+            captured[name] = [list(v.consts) if type(v) is ClosedJaxpr else [] for v in value]
+            none = none and not any(captured[name])
     if not opened:
         return args, params
     params = {**params, **opened}
