@@ -154,19 +154,19 @@ class Mapped:
     def of_arguments(self, args, leaves, mesh, manual):
         """The specs of arguments: as given, or as their types say."""
         by_types = set(manual) <= set(mesh.explicit_axes)
-        said = [PartitionSpec(*entries_along(manual, entries_of(typeof(x)))) for x in leaves]
+        said = lambda x: PartitionSpec(*entries_along(manual, entries_of(typeof(x))))
         if self.in_specs is None:
             if not by_types:
                 raise ShardingError(
                     f"{self.who}: give in_specs, P() for what is whole; only over axes of type Explicit do "
                     "the types of arguments say how they are taken apart"
                 )
-            return said
+            return [said(x) for x in leaves]
         given = tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs
         specs = self.specs(given, args, "in_specs", mesh, manual)
-        for i, (x, spec, own) in enumerate(zip(leaves, specs, said, strict=True)):
-            ndim = typeof(x).ndim
-            if by_types and not axes_of_type(typeof(x)) and entries(spec, ndim) != entries(own, ndim):
+        for i, (x, spec) in enumerate(zip(leaves, specs, strict=True) if by_types else ()):
+            own, ndim = said(x), typeof(x).ndim
+            if not axes_of_type(typeof(x)) and entries(spec, ndim) != entries(own, ndim):
                 raise ShardingError(
                     f"{self.who}: in_specs takes argument leaf {i} apart as {spec}, and its type says that "
                     f"it lies as {own}, {typeof(x).str_short()}\n  to fix: bring it there before, "
