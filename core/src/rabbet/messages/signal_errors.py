@@ -16,7 +16,9 @@ def is_of_handler(error):
       False
     """
     traceback = error.__traceback__
-    codes = [] if traceback is None else _handlers()
+    if traceback is None or traceback.tb_next is None:  # raised where it was caught, as by a lookup
+        return False
+    codes = _handlers()
     while codes and traceback is not None:
         if traceback.tb_frame.f_code in codes:
             return True
