@@ -249,6 +249,14 @@ def test_the_place_of_an_extreme_is_one_of_the_places(name):
     assert "optimization_barrier" not in rb.jit(place).lower(rnp.arange(3)).as_text(), "exact numbers"
 
 
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_where_a_barrier_is_of_no_use_the_place_goes_along_with_the_extreme(platform):
+    pytest.importorskip(f"rabbet_pjrt_{platform}")
+    traced = rb.jit(lambda x: rnp.argmax(x * 3 + 1)).trace(rnp.arange(3.0))
+    text = traced.lower(lowering_platforms=(platform,)).as_text()
+    assert "optimization_barrier" not in text and text.count('"stablehlo.reduce"') == 1
+
+
 def test_a_compiled_function_that_is_read_back_works():
     from rabbet.experimental import serialize_executable
 

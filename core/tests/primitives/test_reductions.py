@@ -21,6 +21,22 @@ def test_reductions_of_nothing():
         lax.argmax(empty, 0, np.int32)
 
 
+NAN, INF = np.nan, np.inf
+PLACES = [[2, 5, 5, 1], [1, 1, 0, 0], [NAN, 1, 2, 3], [3, NAN, NAN, 1], [-INF] * 4, [0, -0.0, -1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("times", [1, 40])
+def test_places_of_extremes_in_small_and_large_loops(dtype, times):
+    """Few elements are compared in pairs in a loop, many in two passes."""
+    rows = np.array(PLACES if dtype.startswith("f") else [[2, 5, 5, 1], [0, 0, 1, 1]]).astype(dtype)
+    x = np.tile(rows, (times, 4))
+    start = lax.full((len(x),), 0, np.int32)
+    for place, wanted in (lax.argmax, np.argmax), (lax.argmin, np.argmin):
+        again = lax.fori_loop(0, 2, lambda i, _, p=place: p(x, 1, np.int32), start)
+        np.testing.assert_array_equal(again, wanted(x, 1))
+
+
 def test_the_greatest_share_the_derivative():
     assert gradient(lambda x: lax.reduce_max(x, (0,)), floats(1.0, 3.0, 3.0)) == [0.0, 0.5, 0.5]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.primitives import extreme_places as _places
 from rabbet.primitives import reductions as _reductions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.rules.primitive import Primitive
@@ -100,7 +101,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> 
       >>> lax.argmax(rnp.array([3, 1, 4]), 0, "int32")
       Array(2, dtype=int32)
     """
-    return _position(_reductions.argmax, operand, axis, index_dtype)
+    return _position(_places.argmax, operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> ArrayOrTracer:
@@ -110,7 +111,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> 
       >>> lax.argmin(rnp.array([3, 1, 4]), 0, "int32")
       Array(1, dtype=int32)
     """
-    return _position(_reductions.argmin, operand, axis, index_dtype)
+    return _position(_places.argmin, operand, axis, index_dtype)
 
 
 def _position(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> ArrayOrTracer:

@@ -1,11 +1,10 @@
-"""Reductions over axes: prod, max, min, argmax, argmin. Those by sum, and, or, xor are in ``reducing.py``."""
+"""Reductions over axes: prod, max, min. Those by sum, and, or, xor are in ``reducing.py``."""
 
 from math import prod
 
 from rabbet import dtypes
 from rabbet.primitives import (
     barrier,
-    checks,
     convert,
     elementwise,
     extremes,
@@ -13,8 +12,7 @@ from rabbet.primitives import (
     shape,
     zeros,
 )
-from rabbet.primitives.checks import NUMBERS, REALS
-from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.checks import NUMBERS
 from rabbet.primitives.reducing import (
     extreme,
     outside,
@@ -26,7 +24,6 @@ from rabbet.primitives.reducing import (
     spread_back,
 )  # fmt: skip
 from rabbet.rules.payloads import Dual
-from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
 reduce_prod = reduction(
@@ -101,53 +98,6 @@ def jvp_reduce_prod(op, x):
     return Dual(out, shape.reshape(tangents, new_sizes=kept))
 
 
-# ----------------------------------------------------------------------------------------- argmax, argmin
-def arg_extreme(name, greatest, doc):
-    """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
-
-    def abstract(x, axes, index_dtype):
-        checks.accept(name, REALS + "b", x)
-        checks.axes_valid(name, axes, x.ndim)
-        if len(axes) != 1:
-            raise TypeError(f"{name} takes one axis, got {axes}")
-        if dtypes.kind(index_dtype) not in "iu":
-            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
-        if x.shape[axes[0]] == 0:
-            raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
-        return x.update(
-            shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]),
-            dtype=index_dtype,
-            weak_type=False,
-        )
-
-    primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
-    primitive.rule("jvp")(no_tangent)
-
-    @primitive.decompose
-    def arg_extreme_by_extreme(op, x):
-        """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile.
-
-        The operand is kept apart as in the derivative of an extreme: where it is rounded in two ways, no
-        place has the extreme.
-        """
-        aval = typeof(x)
-        x = barrier.keep_apart(x) if dtypes.kind(aval.dtype) == "f" else x
-        out = (reduce_max if greatest else reduce_min)(x, axes=op.params["axes"])
-        here = logic.eq(x, spread_back(op, out, aval))
-        if dtypes.kind(aval.dtype) == "f":
-            here = logic.bitwise_or(here, logic.ne(x, x))
-        index = aval.update(dtype=op.params["index_dtype"], weak_type=False)
-        indices = shape.iota(dtype=index.dtype, shape=aval.shape, dimension=op.params["axes"][0])
-        nowhere = zeros.full_of_type(index, dtypes.iinfo(index.dtype).max)
-        return reduce_min(logic.select_n(here, nowhere, indices), axes=op.params["axes"])
-
-    return primitive
-
-
-argmax = arg_extreme("argmax", True, "the index of the first maximum along an axis")
-argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
-
 __all__ = [
-    "argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
-    "reduce_xor",
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor",
 ]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Where along an axis the extreme is: argmax, argmin."""
+
+from rabbet import dtypes
+from rabbet.primitives import barrier, checks, logic, shape, zeros
+from rabbet.primitives.attributes import int_array
+from rabbet.primitives.checks import REALS
+from rabbet.primitives.no_tangent import no_tangent
+from rabbet.primitives.reducing import extreme, spread_back
+from rabbet.primitives.reductions import reduce_max, reduce_min
+from rabbet.rules.primitive import Primitive
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
+
+# On the CPU, in a loop: up to so many elements one pass that carries pairs takes less time than two passes
+# with a barrier, with which XLA makes no single kernel of a small loop.
+FEW = 256
+
+
+def arg_extreme(name, greatest, doc):
+    """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
+
+    def abstract(x, axes, index_dtype):
+        checks.accept(name, REALS + "b", x)
+        checks.axes_valid(name, axes, x.ndim)
+        if len(axes) != 1:
+            raise TypeError(f"{name} takes one axis, got {axes}")
+        if dtypes.kind(index_dtype) not in "iu":
+            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+        if x.shape[axes[0]] == 0:
+            raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
+        return x.update(
+            shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]),
+            dtype=index_dtype,
+            weak_type=False,
+        )
+
+    primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
+    primitive.rule("jvp")(no_tangent)
+    reduce, beyond = (reduce_max, logic.gt) if greatest else (reduce_min, logic.lt)
+
+    @primitive.decompose
+    def arg_extreme_by_extreme(op, x):
+        """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile.
+
+        The operand is kept apart as in the derivative of an extreme: where it is rounded in two ways, no
+        place has the extreme.
+        """
+        aval = typeof(x)
+        x = barrier.keep_apart(x) if dtypes.kind(aval.dtype) == "f" else x
+        out = reduce(x, axes=op.params["axes"])
+        here = logic.eq(x, spread_back(op, out, aval))
+        if dtypes.kind(aval.dtype) == "f":
+            here = logic.bitwise_or(here, logic.ne(x, x))
+        index = aval.update(dtype=op.params["index_dtype"], weak_type=False)
+        indices = shape.iota(dtype=index.dtype, shape=aval.shape, dimension=op.params["axes"][0])
+        nowhere = zeros.full_of_type(index, dtypes.iinfo(index.dtype).max)
+        return reduce_min(logic.select_n(here, nowhere, indices), axes=op.params["axes"])
+
+    def better(value, place, other, other_place):
+        """Of two elements and their places the one that counts, and its place."""
+        first, same = beyond(value, other), logic.eq(value, other)
+        if dtypes.kind(typeof(value).dtype) == "f":
+            nan, other_nan = logic.ne(value, value), logic.ne(other, other)
+            first = logic.bitwise_or(first, nan)
+            same = logic.bitwise_or(same, logic.bitwise_and(nan, other_nan))
+        earlier = logic.select_n(logic.lt(place, other_place), other_place, place)
+        return [
+            logic.select_n(first, other, value),
+            logic.select_n(same, logic.select_n(first, other_place, place), earlier),
+        ]
+
+    def lower_in_pairs(op, x):
+        """One pass over pairs of an element and its place: it reads each element once, so that it is right
+        also where the compiler computes the operand twice and a barrier is of no use.
+        """
+        (aval,), axes = op.in_avals, op["axes"]
+        value = aval.update(shape=(), weak_type=False)
+        place = op.out.update(shape=())
+        places = aval.update(dtype=op.out.dtype, weak_type=False)
+        dimension = axes[0]
+        indices = op.emit(f"stablehlo.iota dim = {dimension} : {places.mlir}")
+        worst, zero = op.constant(extreme(aval.dtype, not greatest), value), op.constant(0, place)
+        program = stage(better, [value, place, value, place], op.primitive.name).jaxpr
+        given = f"{aval.mlir}, {places.mlir}, {value.mlir}, {place.mlir}"
+        types = f": ({given}) -> ({op.out.update(dtype=aval.dtype).mlir}, {op.out.mlir})"
+        head = f'"stablehlo.reduce"({x}, {indices}, {worst}, {zero}) <{{dimensions = {int_array(axes)}}}>'
+        return op.emit_regions(head, [(program, [])], types, 2, closed=True)[1]
+
+    def lower_on_cpu(op, x):
+        (aval,) = op.in_avals
+        if op.is_in_a_body and not op.is_cut_up and not aval.is_symbolic and aval.size <= FEW:
+            return lower_in_pairs(op, x)
+        (out,) = op.write(lambda x: [arg_extreme_by_extreme(op, x)], [aval.bare], [x])
+        return out
+
+    primitive.rule("lower")(lower_in_pairs)
+    primitive.rule("lower:cpu")(lower_on_cpu)
+    return primitive
+
+
+argmax = arg_extreme("argmax", True, "the index of the first maximum along an axis")
+argmin = arg_extreme("argmin", False, "the index of the first minimum along an axis")
+
+__all__ = ["argmax", "argmin"]
