@@ -16,6 +16,40 @@ def installed_plugins():
     return {point.name for group in GROUPS for point in entry_points(group=group)}
 
 
+# Half of the time of the suite is XLA making code fast that runs once. With `--quick-compile` it is left out.
+QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+# What is compiled as users compile it all the same, in a run of its own (`-m optimized`): the rules of the CPU,
+# every primitive under every transformation, and what is about the numbers and the programs that XLA makes.
+OPTIMIZED = (
+    "core/tests/primitives/",
+    "pjrt_cpu/",
+    "pjrt_cuda/",
+    "pjrt_tpu/",  # its compiler refuses flags of another's
+    "plugins/float8/",
+    "tests/conformance/",
+    "tests/reliability/test_accuracy.py",
+    "tests/reliability/test_semantics.py",
+    "tests/reliability/test_special_values.py",
+    "tests/test_programs.py",
+)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick-compile", action="store_true", help="jaxlib 0.10: leave XLA's optimizations out")
+
+
+def pytest_configure(config):
+    """XLA reads its flags when the first program of a process is compiled; workers and children take them over."""
+    if config.getoption("--quick-compile") and QUICK_FLAGS not in os.environ.get("XLA_FLAGS", ""):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_FLAGS}".strip()
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """A file whose tests are all in the other part of an environment is no failure."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("markexpr"):
+        session.exitstatus = pytest.ExitCode.OK
+
+
 def pytest_runtest_setup(item):
     wanted = {name for mark in item.iter_markers("needs") for name in mark.args}
     missing = sorted(wanted - installed_plugins())
@@ -87,6 +121,8 @@ def pytest_collection_modifyitems(config, items):
         path = item.path.relative_to(config.rootpath).as_posix()
         if path.startswith(EXHAUSTIVE):
             item.add_marker("exhaustive")
+        if path.startswith(OPTIMIZED):
+            item.add_marker("optimized")
         if path.startswith(BESIDE) and not item.get_closest_marker("needs"):
             item.add_marker("alone")
     yield  # here `-m` and `-k` choose
