@@ -18,8 +18,8 @@ def installed_plugins():
 
 # Half of the time of the suite is XLA making code fast that runs once. With `--quick-compile` it is left out.
 QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-# What is compiled as users compile it all the same, in a run of its own (`-m optimized`): the rules of the CPU,
-# every primitive under every transformation, and what is about the numbers and the programs that XLA makes.
+# What is compiled as users compile it all the same, in a run of its own (`-m optimized`): the rules of platforms,
+# every primitive under every transformation, and what is about numbers and the programs that XLA makes.
 OPTIMIZED = (
     "core/tests/primitives/",
     "pjrt_cpu/",
@@ -35,11 +35,11 @@ OPTIMIZED = (
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick-compile", action="store_true", help="jaxlib 0.10: leave XLA's optimizations out")
+    parser.addoption("--quick-compile", action="store_true", help="jaxlib 0.10: let XLA optimize less")
 
 
 def pytest_configure(config):
-    """XLA reads its flags when the first program of a process is compiled; workers and children take them over."""
+    """XLA reads its flags when a process compiles its first program; workers and children take them over."""
     if config.getoption("--quick-compile") and QUICK_FLAGS not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_FLAGS}".strip()
 
