@@ -6,6 +6,7 @@
     python tools/library_suites.py --into FOLDER --table           # what is known, as a table
     python tools/library_suites.py --into FOLDER --record          # the same into docs/jax_libraries.md
     python tools/library_suites.py --into FOLDER --also OTHER --record   # with what ran into other folders
+    python tools/library_suites.py --into FOLDER --record-fails    # which cases fail, and no counts
     python tools/library_suites.py --into FOLDER --failures optax  # grouped by what they say
 
 The environment has the libraries, jax and Rabbet (as tox's `ecosystem`), and pytest-timeout. Source
@@ -145,6 +146,18 @@ def counts(known):
     return len(both), len(wanted), wanted.count("passed")
 
 
+def failing(known):
+    """The cases that pass under JAX alone, and the first line of what each says on Rabbet."""
+    found = {}
+    for file, under in known.items():
+        for case, (outcome, _) in under["jax"].items() if len(under) == 2 else ():
+            ended, why = under["rabbet"].get(case, ("absent", "it is not collected"))
+            if outcome == "passed" and ended != "passed":
+                said = re.sub(r"(?<![\w.])/[\w./=+-]*/", "", (why.strip() or ended).splitlines()[0])
+                found[f"{file}::{case.rpartition('::')[2]}"] = said[:300]
+    return found
+
+
 def clean_here(known):
     """The files that ran on Rabbet alone and in which nothing fails, and how many of their cases pass."""
     files, passed = [], 0
@@ -184,6 +197,7 @@ def measured(folders, names):
             "on rabbet": passed,
             "files on rabbet only": clean,
             "passed on rabbet only": passed_here,
+            "fails": failing(known),
         }
     return found
 
@@ -199,7 +213,7 @@ def table(found):
         share = f"{100 * passed / wanted:.1f}%"
         clean = row.get("files on rabbet only", [])
         more = f"{len(clean)} files, {row['passed on rabbet only']} cases" if clean else ""
-        what = f"{name} | {row['release']} | {row['what']}"
+        what = f"[{name}](libraries/{name}.md) | {row['release']} | {row['what']}"
         lines.append(f"| {what} | {wanted} | {passed} | {share} | {more} |")
     return "\n".join(lines)
 
@@ -238,11 +252,14 @@ def main():
     parser.add_argument("--here-first", action="store_true", help="under JAX only where something fails here")
     parser.add_argument("--table", action="store_true", help="only show what is known")
     parser.add_argument("--record", action="store_true", help="write it down, and into the documentation")
+    parser.add_argument(
+        "--record-fails", action="store_true", help="write down which cases fail, and no counts"
+    )
     parser.add_argument("--failures", action="store_true", help="only show what fails on Rabbet alone")
     args = parser.parse_args()
     names, into = args.libraries or list(LIBRARIES), args.into.resolve()
     folders = [into, *(folder.resolve() for folder in args.also)]
-    for name in names if not (args.table or args.failures or args.record) else ():
+    for name in names if not (args.table or args.failures or args.record or args.record_fails) else ():
         library = LIBRARIES[name]
         root = source(library, into) if library.patterns else HERE / "own"
         ours = sorted(root.glob(f"test_{name}*.py"))
@@ -263,8 +280,16 @@ def main():
             for message, cases in failures(folders, name, args.only):
                 print(f"{len(cases):4} {name}: {message}\n       {', '.join(cases[:3])}")
         return
-    found = measured(folders, names)
-    if args.record:
+    if args.record_fails:
+        found = json.loads(RECORD.read_text())
+        for name in found.keys() & set(names):
+            fails = failing(results(folders, name))
+            # More than were counted: the logs are of another run than the counts.
+            if len(fails) <= found[name]["under jax"] - found[name]["on rabbet"]:
+                found[name]["fails"] = {**found[name].get("fails", {}), **fails}
+    else:
+        found = measured(folders, names)
+    if args.record or args.record_fails:
         RECORD.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
         PAGE.write_text(page_with(found, PAGE.read_text()))
     print(table({name: found[name] for name in names if name in found}))

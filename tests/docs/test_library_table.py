@@ -7,8 +7,8 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def the_tool():
-    spec = importlib.util.spec_from_file_location("library_suites", ROOT / "tools" / "library_suites.py")
+def the_tool(name="library_suites"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     return tool
@@ -21,6 +21,50 @@ def test_the_page_has_the_measured_table():
     assert tool.page_with(found, text) == text, "run python tools/library_suites.py --into FOLDER --record"
     assert all(row["on rabbet"] <= row["under jax"] for row in found.values())
     assert all(row["commit"] and row["files"] for row in found.values())
+
+
+def test_each_library_has_the_page_that_follows_from_its_runs():
+    tool = the_tool("library_pages")
+    written = {path.stem: path.read_text() for path in tool.PAGES.glob("*.md")}
+    assert written == tool.pages(), "run python tools/library_pages.py"
+    assert written.keys() >= tool.read("suites.json").keys()
+
+
+def test_a_page_names_the_cases_that_fail_and_the_names_that_are_absent():
+    tool = the_tool("library_pages")
+    library = {
+        "title": "Wood",
+        "about": "joints",
+        "programs": ["cut"],
+        "tried": "a saw",
+        "differs": ["Slower."],
+    }
+    fails = {"test_a::test_b": "Off | by one"}
+    row = {"release": "2.1", "under jax": 5, "on rabbet": 3, "what": "2 of 3 files", "fails": fails}
+    row |= {"files on rabbet only": [], "passed on rabbet only": 0}
+    known = {"modules": 7, "refused": {}, "names": ["jax.saw"]}
+    text = tool.page("wood", library, row, known)
+    for said in (
+        "3 of the 5 cases",
+        "programs/cut.py` prints",
+        "- Slower.",
+        "`test_a::test_b` | `Off / by one`",
+    ):
+        assert said in text
+    assert "1 more of the cases fails" in text and "- `jax.saw`" in text and "were not run" in text
+    assert "Nothing that is known" in tool.page(
+        "wood", {**library, "differs": []}, None, known | {"release": "2"}
+    )
+
+
+def test_a_case_that_passes_under_jax_alone_is_kept_without_folders_of_this_machine():
+    tool = the_tool()
+    here = {"f::one": ("failed", "not like /home/x/y/file.py\nand more"), "f::two": ("passed", "")}
+    under = {
+        "jax": {"f::one": ("passed", ""), "f::two": ("passed", ""), "f::three": ("passed", "")},
+        "rabbet": here,
+    }
+    assert tool.failing({"f": under}) == {"f::one": "not like file.py", "f::three": "it is not collected"}
 
 
 def test_results_of_several_folders_are_one(tmp_path):

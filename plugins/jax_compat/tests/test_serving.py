@@ -166,6 +166,20 @@ def test_64_bits_are_truncated_everywhere_alike(child):
     assert "done" in out
 
 
+def test_all_names_of_a_module_can_be_imported(child):
+    out = child(
+        """
+        from jax.numpy import *
+        from jax.lax import *
+        import jax.numpy
+
+        print(array is jax.numpy.array, linalg is jax.numpy.linalg)
+        print(float(add(1.0, 2.0)), "_sources" in globals())
+        """
+    )
+    assert out.split() == ["True", "True", "3.0", "False"]
+
+
 def test_install_as_the_first_lines_and_twice(child):
     out = child(
         """

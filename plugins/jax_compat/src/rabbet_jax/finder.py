@@ -43,6 +43,8 @@ class Served(types.ModuleType):
     def __getattr__(self, name):
         if name in ("__path__", "__file__", "__wrapped__"):
             raise AttributeError(name)
+        if name == "__all__":  # `from jax.numpy import *`: what was not read yet is nowhere else
+            return [public for public in dir(self) if hasattr(self, public)]
         for source in self.__dict__.get("_sources", ()):
             value = getattr(source, name, _missing)
             if value is _missing:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import rabbet as rb
+from rabbet.errors import TypePromotionError as TypePromotionError
 
 DType = np.dtype
 
