@@ -169,8 +169,8 @@ def test_64_bits_are_truncated_everywhere_alike(child):
 def test_all_names_of_a_module_can_be_imported(child):
     out = child(
         """
-        from jax.numpy import *
         from jax.lax import *
+        from jax.numpy import *
         import jax.numpy
 
         print(array is jax.numpy.array, linalg is jax.numpy.linalg)
