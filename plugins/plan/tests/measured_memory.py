@@ -1,8 +1,9 @@
-"""Run a step on eight devices; print as JSON the memory that was predicted for all, and what the process
-took.
+"""Run a program on some of eight devices; print as JSON the memory that was predicted for all of them, and
+what the process took.
 """
 
 import json
+import sys
 from functools import partial
 
 import numpy as np
@@ -12,13 +13,30 @@ from rabbet import planning
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
-MESH = rb.make_mesh((4, 2), ("data", "model"))
+AXES = ("data", "model")
 
 
 def step(w, x):
     y = rnp.tanh(x)
     z = rnp.cumsum(y, axis=1)
     return w + (z * y).sum(0), z
+
+
+def reduced(x, w):
+    return (x @ w).sum(1)
+
+
+def together(x):  # each device waits for the others while its temporary memory is in use
+    y = rnp.exp(x[:, :, None] * x[:, None, :])
+    return (y * (1 + y.sum())).sum(1)
+
+
+# A function, the shapes of its arguments and their specs, and the mesh.
+PROGRAMS = {
+    "step": (step, [((4096,), P()), ((4096, 4096), P("data", None))], (4, 2)),
+    "reduced": (reduced, [((4096, 1024), P()), ((1024, 4096), P())], (1, 1)),
+    "together": (together, [((512, 256), P(AXES))], (4, 2)),
+}
 
 
 def status(name):
@@ -33,12 +51,12 @@ def reset_peak():
         file.write("5")
 
 
-def main():
-    shapes = (4096,), (4096, 4096)
-    places = NamedSharding(MESH, P()), NamedSharding(MESH, P("data", None))
-    types = [rb.ShapeDtypeStruct(s, "float32", sharding=p) for s, p in zip(shapes, places, strict=True)]
-    predicted = planning.plan(step, *types)
-    compiled = rb.jit(step).lower(*types).compile()
+def main(name):
+    function, arguments, shape = PROGRAMS[name]
+    mesh = rb.make_mesh(shape, AXES, devices=rb.devices()[: np.prod(shape)])
+    types = [rb.ShapeDtypeStruct(s, "float32", sharding=NamedSharding(mesh, spec)) for s, spec in arguments]
+    predicted = planning.plan(function, *types)
+    compiled = rb.jit(function).lower(*types).compile()
     made(types)  # the first transfer leaves a buffer of jaxlib's own behind
     before = status("VmRSS")
     reset_peak()
@@ -59,4 +77,4 @@ def filled(shape, index):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

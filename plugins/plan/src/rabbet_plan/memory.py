@@ -18,6 +18,7 @@ class Memory:
       arguments, outputs: of the program's arguments and results.
       aliased: of results that take the place of arguments (donated ones).
       temporaries: what it needs besides while it runs.
+      libraries: what kernels of a library hold besides, of which the compiler's account has nothing.
       code: the program itself; 0 where the compiler does not tell.
       host: bytes of all these in the host's memory.
       peak: the most at one time, as the compiler tells it; 0 where it does not.
@@ -30,15 +31,17 @@ class Memory:
     code: int
     host: int
     peak: int
+    libraries: int = 0
 
     @property
     def needed(self) -> int:
         """What a device must have: the sum of the uses, or the compiler's peak where that is more."""
-        return max(self.arguments + self.outputs - self.aliased + self.temporaries + self.code, self.peak)
+        uses = self.arguments + self.outputs - self.aliased + self.temporaries + self.libraries + self.code
+        return max(uses, self.peak)
 
 
-def memory_of(sizes: dict[str, int]) -> Memory:
-    """``Memory`` from what a compiler tells."""
+def memory_of(sizes: dict[str, int], libraries: int = 0) -> Memory:
+    """``Memory`` from what a compiler tells, and what ``libraries`` hold of which it does not."""
 
     def of(use: str) -> int:
         return sizes.get(f"{use}_size_in_bytes", 0)
@@ -48,7 +51,7 @@ def memory_of(sizes: dict[str, int]) -> Memory:
     )
     return Memory(
         of("argument"), of("output"), of("alias"), of("temp"), of("generated_code"), host,
-        sizes.get("peak_memory_in_bytes", 0),
+        sizes.get("peak_memory_in_bytes", 0), libraries,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def of_plan(plan: Plan, top: int = 12) -> str:
     """A plan as SVG: memory by use, the largest buffers, bytes over each axis, the times of a step."""
     memory = plan.memory
     uses = ("arguments", memory.arguments), ("outputs", memory.outputs), ("temporaries", memory.temporaries)
-    rows = enumerate((*uses, ("code", memory.code)))
+    rows = enumerate((*uses, ("libraries", memory.libraries), ("code", memory.code)))
     used = [(name, float(n), in_bytes(n), COLOURS[i]) for i, (name, n) in rows]
     colours = {"argument": COLOURS[0], "output": COLOURS[1], "temporary": COLOURS[2]}
     buffers = [
@@ -34,9 +34,7 @@ def of_plan(plan: Plan, top: int = 12) -> str:
         e = plan.estimate
         times = [("arithmetic", e.arithmetic, in_seconds(e.arithmetic), COLOURS[4])]
         times.append(("memory", e.memory, in_seconds(e.memory), COLOURS[0]))
-        times += [
-            (f"over {over(axes)}", s, in_seconds(s), COLOURS[3]) for axes, s in e.communication.items()
-        ]
+        times += [(f"over {over(axes)}", s, in_seconds(s), COLOURS[3]) for axes, s in e.communication.items()]
         charts.append(("seconds of a step at the published peaks", times))
     return drawn(f"{plan.name} on {plan.topology}, mesh {named(plan.mesh)}", charts)
 

@@ -19,6 +19,7 @@ from rabbet_plan.collectives import Collective, collectives
 from rabbet_plan.estimate import Estimate, estimate
 from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.hlo import Module
+from rabbet_plan.libraries import held_by_libraries
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
 from rabbet_plan.positions import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
@@ -204,7 +205,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
     mesh = mesh_of(lowered.spread, len(group))
     all_steps = steps(module)
     found = collectives(all_steps, mesh, len(group))
-    memory = memory_of(compiled.memory_analysis() or {})
+    memory = memory_of(compiled.memory_analysis() or {}, held_by_libraries(module))
     buffers, how = largest_buffers(module, compiled.buffer_assignment(), SHOWN)
     topology = group.client.topology if is_described(group) else ""
     hardware = hardware or hardware_of(topology)

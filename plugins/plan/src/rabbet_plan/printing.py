@@ -30,6 +30,7 @@ def memory_lines(plan: Plan) -> list[str]:
     uses = [
         ("arguments", memory.arguments), ("outputs", memory.outputs),
         ("in place of arguments", -memory.aliased), ("temporaries", memory.temporaries),
+        ("held by libraries", memory.libraries),
         ("code", memory.code),
     ]  # fmt: skip
     shown = ", ".join([f"{name} {in_bytes(n)}" for name, n in uses if n])
