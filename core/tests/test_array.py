@@ -392,6 +392,7 @@ def test_two_devices():
         with rb.default_device(b):
             assert rb.device_put(1.0).device is b and not rb.device_put(1.0).committed
             assert lax.add(1, 2).device is b
+            assert (free + 1).device is b and free.device is a and (x + 1).device is a
         assert lax.add(1, 2).device is a
         tree = rb.device_put({"a": 1.0, "b": [2.0]}, b)
         assert tree["a"].device is b and tree["b"][0].device is b

@@ -59,8 +59,10 @@ def test_the_memory_of_one_device():
     with pytest.raises(ValueError, match=f"no memory 'attic'; it has {usual}"):
         type(ROW.sharding)(ROW.device, memory_kind="attic")
     for other in others:
-        with pytest.raises(NotImplementedError, match=f"memory_kind is '{other}'"):
-            type(ROW.sharding)(ROW.device, memory_kind=other)
+        there = type(ROW.sharding)(ROW.device, memory_kind=other)
+        moved = rb.device_put(ROW, there)
+        assert there != ROW.sharding and moved.sharding == there and moved.device is ROW.device
+        assert (moved + 1).tolist() == (ROW + 1).tolist() and (moved + 1).sharding == ROW.sharding
 
 
 def test_the_device_that_an_array_is_on_fits():

@@ -23,7 +23,7 @@ from rabbet.rules import contracts, primitive, rule_sets, tables
 from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import backends, hook_calls
 from rabbet.runtime.array import Array
-from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.evaluation import EVALUATION, default_moves
 from rabbet.runtime.housekeeping import clear_caches
 from rabbet.trace.tracer import Tracer
 
@@ -55,6 +55,7 @@ def compose():
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
+    config.watch("default_device", default_moves)
     log_levels.follow()
 
 

@@ -8,7 +8,15 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.errors import DeletedArrayError
 from rabbet.extend.functions import eager_unary
+from rabbet.runtime import evaluation
 from rabbet.trace.staging import stage
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_set_a_default_device(monkeypatch):
+    """As in most processes: once somebody has, programs of uncommitted arrays ask where to run."""
+    monkeypatch.setattr(evaluation, "_moves", False)
+    lax.neg.forget_placements()
 
 
 @pytest.fixture

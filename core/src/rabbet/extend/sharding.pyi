@@ -122,6 +122,7 @@ class Sharding:
 class SingleDeviceSharding(Sharding):
     """The whole array on one device."""
     def __init__(self, device: Any, *, memory_kind: Any = ...) -> None: ...
+    _device: Any
     @property
     def device_order(self) -> Any: ...
     is_fully_replicated: Any

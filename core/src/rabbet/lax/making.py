@@ -27,7 +27,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any 
       Array([7., 7.], dtype=float32, weak_type=True)
     """
     if sharding is not None:
-        return obey_sharding("full", full(shape, fill_value, dtype), sharding, "sharding")
+        return obey_sharding("full", _strong(full(shape, fill_value, dtype)), sharding, "sharding")
     shape = sizes_of(shape, "shape")
     value = typeof(fill_value)
     if value.shape:
@@ -87,7 +87,9 @@ def full_like(
       Array([7, 7, 7], dtype=int32)
     """
     if sharding is not None:
-        return obey_sharding("full_like", full_like(x, fill_value, dtype, shape), sharding, "sharding")
+        return obey_sharding(
+            "full_like", _strong(full_like(x, fill_value, dtype, shape)), sharding, "sharding"
+        )
     if isinstance(getattr(x, "shape", None), (tuple, list)) and not hasattr(x, "aval"):  # it looks like one
         aval = ShapedArray(tuple(x.shape), dtypes.narrow(x.dtype), bool(getattr(x, "weak_type", False)))
     else:
@@ -98,6 +100,13 @@ def full_like(
 
         return with_weak_type(out)
     return out if type(out) is not Array or aval.weak_type else _where(x, out)
+
+
+def _strong(x: Any) -> Any:
+    """``x`` without a weak type: what is put somewhere on purpose is no number any more, as in JAX."""
+    from rabbet.lax.values import with_weak_type
+
+    return with_weak_type(x, False) if typeof(x).weak_type else x
 
 
 def _where(x: Any, out: Any) -> Any:

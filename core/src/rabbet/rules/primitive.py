@@ -88,7 +88,8 @@ class Primitive:
       is_call: calling it runs the program in its parameter ``jaxpr``, and nothing else: who compiles it alone
         compiles that program.
       decider: the place of the operand that decides which of its programs run, where it has such an operand.
-      axis: the name of the parameter that names the mapped axis along which it communicates, where it does.
+      axis: the name of the parameter that names the mapped axis along which it communicates, where it does;
+        a tuple of names is one axis made of several.
       place: the name of the parameter that is the ``Sharding`` over whose devices it has to run, where it
         has one.
       binds: the name of the parameter that holds the names of axes that its programs may communicate along.
@@ -277,10 +278,15 @@ class Primitive:
 
     def forget(self):
         """Drop the interned operators and the programs compiled for eager calls."""
+        self.forget_placements()
         for op in (*self._ops.values(), self._plain):
-            op.programs.clear()
             op.executables.clear()
         self._ops.clear()
+
+    def forget_placements(self):
+        """Drop what eager calls find by the placements of their arguments; compiled programs stay."""
+        for op in (*self._ops.values(), self._plain):
+            op.programs.clear()
 
     def __repr__(self):
         return self.name

@@ -15,8 +15,8 @@ from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards, unheard
 from rabbet.runtime.devices import default_device
-from rabbet.runtime.placement import placement, spread_placement
-from rabbet.runtime.sharding import SingleDeviceSharding
+from rabbet.runtime.placement import placed_by, placement, spread_placement
+from rabbet.runtime.sharding import OtherMemorySharding, SingleDeviceSharding
 from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.trace.tracer import Tracer
 
@@ -116,6 +116,12 @@ class Array(metaclass=ArrayType):
     def is_deleted(self):
         """Whether the memory was given up, by ``delete`` or by donation."""
         return self.raw.is_deleted()
+
+    def on_device_size_in_bytes(self):
+        """Bytes of memory that its parts take on all their devices together, as the runtime counts them."""
+        if self.raw.is_deleted():
+            raise self.deleted()
+        return self.raw.on_device_size_in_bytes()
 
     def delete(self):
         """Give up the memory now, but for what other arrays share of it: those over several devices and their
@@ -329,7 +335,8 @@ class Array(metaclass=ArrayType):
 
 def device_of(sharding):
     """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
-    return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
+    one = type(sharding) in (SingleDeviceSharding, OtherMemorySharding)
+    return sharding.device_order[0] if one else sharding
 
 
 def is_readable(array):
@@ -375,7 +382,9 @@ def shards(array, *, everywhere=False):
         return [Shard(array.spec.device, (slice(None),) * aval.ndim, 0, array)]
     local = aval.update(shape=layout.shard_shape(aval.shape))
     devices = layout.group.local_devices
-    raws = raw_shards.shards_of(array.raw, [local.physical] * len(devices), [d.raw for d in devices])
+    raws = raw_shards.shards_of(
+        array.raw, [local.physical] * len(devices), [d.raw for d in devices], layout.other_memory
+    )
     specs = [part_placement(local, d, layout) for d in devices]
     data = {d: Array(r, spec) for d, r, spec in zip(devices, raws, specs, strict=True)}
     seen: dict = {}
@@ -390,8 +399,10 @@ def shards(array, *, everywhere=False):
 
 def part_placement(local, device, layout):
     """The placement of the part that one device has of an array laid out by ``layout``."""
-    if layout.order is None:
+    if layout.order is None and layout.other_memory is None:
         return placement(local, device, True)
+    if layout.order is None:
+        return placed_by(local, SingleDeviceSharding(device, memory_kind=layout.other_memory))
     return spread_placement(local, layout.of_one_device(device))
 
 

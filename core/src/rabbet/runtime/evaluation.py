@@ -4,6 +4,7 @@ Each operator keeps the programs compiled for it by the placements of its argume
 + y`` of a kind is: one dict lookup, one PJRT execute, one wrap (see ``dispatch``).
 """
 
+import weakref
 from math import copysign
 
 from rabbet.messages import source_positions
@@ -13,10 +14,13 @@ from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
 from rabbet.program.places import places_of
 from rabbet.rules import contracts
+from rabbet.rules.primitive import all_primitives
 from rabbet.runtime import callbacks, dispatch, effects, program, spreads, values
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import DeviceGroup
+from rabbet.runtime.devices import default_device
 
+_moves = False  # whether the default device was ever set while programs were kept
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
 
@@ -60,8 +64,32 @@ def first(op, args):
         avals = tuple([a.aval for a in arrays])
         made = executable(op, avals, device, spread_over(op, arrays, device, places))
         runner = made.runner(committed, single=not op.primitive.multiple_results)
+        # Those with bodies may be interned nowhere, so that nobody could drop what they keep.
+        if not committed and (_moves or op.primitive.special) and type(device) is not DeviceGroup:
+            runner = where_default(runner, device, op)
         found = op.programs[key] = dispatch.known(runner)
     return found[-1](arrays)
+
+
+def where_default(runner, device, op):
+    """``runner`` as long as ``device`` is the default one, which uncommitted arrays are computed on."""
+    op = weakref.ref(op)  # which holds what is made here
+
+    def run(args):
+        return runner(args) if default_device() is device else first(op(), args)
+
+    return run
+
+
+def default_moves():
+    """From now on the default device may be another at each call, and programs of uncommitted arrays ask
+    which it is. Before somebody has set it once they need not, so those are dropped.
+    """
+    global _moves
+    if not _moves:
+        _moves = True
+        for one in all_primitives().values():
+            one.forget_placements()
 
 
 class Evaluation:
@@ -156,4 +184,4 @@ def as_program(op, avals):
 
 EVALUATION = Evaluation()
 
-__all__ = ["EVALUATION", "Evaluation", "as_program", "eager_unary", "executable"]
+__all__ = ["EVALUATION", "Evaluation", "as_program", "default_moves", "eager_unary", "executable"]

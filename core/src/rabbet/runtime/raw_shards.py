@@ -42,12 +42,12 @@ def output_shardings(exe):
     return None if protos is None else [adapter.HloSharding.from_proto(each) for each in protos]
 
 
-def shards_of(raw, avals, raw_devices):
+def shards_of(raw, avals, raw_devices, memory_kind=None):
     """Return the parts of a raw array on several devices as raw arrays, which share its memory: `avals[i]` is
-    the type of that on `raw_devices[i]`.
+    the type of that on `raw_devices[i]`, `memory_kind` the memory in which they lie, None for the usual one.
     """
     parts = [
-        part._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device))
+        part._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device, memory_kind))
         for part, aval, device in zip(raw._arrays, avals, raw_devices, strict=True)
     ]
     share([raw, *parts])

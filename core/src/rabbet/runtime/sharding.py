@@ -6,6 +6,7 @@ One device with everything is the simplest; the others come from plugins.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -200,11 +201,10 @@ class SingleDeviceSharding(Sharding):
 
     Args:
       device: a ``Device``.
-      memory_kind: None, or the name of the memory that the device uses unless told otherwise, which is the
-        same.
+      memory_kind: the name of one of the device's memories; None: that which it uses unless told otherwise.
 
     Raises:
-      ValueError: for a memory that the device does not have. NotImplementedError: for another one of it.
+      ValueError: for a memory that the device does not have.
 
     Example:
       >>> from rabbet.extend.sharding import SingleDeviceSharding
@@ -214,15 +214,16 @@ class SingleDeviceSharding(Sharding):
     """
 
     __slots__ = ("_device",)
+    _device: Any
 
-    def __init__(self, device, *, memory_kind=None):
-        self._device = device
-        if memory_kind is not None and self.unusual(memory_kind):
-            raise NotImplementedError(
-                f"SingleDeviceSharding: memory_kind is {memory_kind!r}, and {device} uses "
-                f"{self.memory_kind!r}\n  to fix: give a NamedSharding on a mesh of this device, which takes "
-                f"memory_kind={memory_kind!r}"
-            )
+    def __new__(cls, device, *, memory_kind=None):
+        made = object.__new__(cls)
+        made._device = device
+        other = made.unusual(memory_kind)
+        return made if other is None else OtherMemorySharding(device_group((device,)), other)
+
+    def __getnewargs__(self):
+        return (self._device,)
 
     device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
     is_fully_replicated = True
@@ -232,7 +233,7 @@ class SingleDeviceSharding(Sharding):
         return (1,) * ndim, np.zeros((1, ndim), int)
 
     def with_memory_kind(self, kind):
-        """The same in another memory of the device: in its usual one in this version."""
+        """The same in another memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __eq__(self, other):
@@ -288,6 +289,53 @@ class EverywhereSharding(Sharding):
         return f"replicated over {self._group}"
 
 
+class OtherMemorySharding(EverywhereSharding):
+    """The whole array in a memory of one device that it does not use unless told: what
+    ``SingleDeviceSharding`` is then. A program says of each argument and result in which memory it lies, so
+    this is one of those that programs name, as those over several devices are.
+    """
+
+    __slots__ = ("other_memory",)
+
+    def __init__(self, group, memory_kind):
+        super().__init__(group)
+        self.other_memory = memory_kind
+
+    def like(self, counts, parts):
+        """On the device, in its usual memory."""
+        return SingleDeviceSharding(self.device_order[0])
+
+    def attributes(self, ndim):
+        """Replicated, in this memory."""
+        return f'{super().attributes(ndim)}, mhlo.memory_kind = "{self.other_memory}"'
+
+    def constrain(self, x):
+        """As it is: where a value lies while a program runs is the compiler's."""
+        return x
+
+    def with_memory_kind(self, kind):
+        """The same in another memory of the device."""
+        return SingleDeviceSharding(self.device_order[0], memory_kind=kind)
+
+    def __eq__(self, other):
+        return type(other) is OtherMemorySharding and self._key == other._key
+
+    def __hash__(self):
+        return hash((OtherMemorySharding, self._key))
+
+    def __reduce__(self):
+        return _in_memory, (self.device_order[0], self.other_memory)
+
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self.device_order[0]!r}, memory_kind={self.other_memory})"
+
+    _key = property(lambda self: (self._group, self.other_memory))
+
+
+def _in_memory(device, memory_kind):
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
 @functools.lru_cache(maxsize=4096)
 def raw_sharding(sharding, ndim, physical_ndim):
     """jaxlib's form of a sharding over several devices; the same again for one asked for lately.
@@ -302,4 +350,4 @@ def raw_sharding(sharding, ndim, physical_ndim):
     return raw
 
 
-__all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]
+__all__ = ["EverywhereSharding", "OtherMemorySharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]

@@ -195,8 +195,8 @@ def operands(op, args, places=()):
 
 
 def common_device(values, what, name="argument {}".format, places=()):
-    """The device on which to compute: that of the committed arrays, which must agree; else that of the
-    first; else the default.
+    """The device on which to compute: that of the committed arrays, which must agree; else the default one,
+    wherever uncommitted arrays are.
 
     Args:
       values: arrays, and others that do not matter here.
@@ -216,7 +216,7 @@ def common_device(values, what, name="argument {}".format, places=()):
       >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
       True
     """
-    first = found = None
+    found = None
     for sharding in places:
         if found is None:
             found = sharding.group
@@ -236,11 +236,9 @@ def common_device(values, what, name="argument {}".format, places=()):
                     if places and not any(s.committed and s.device is found for s in specs_of(values)):
                         raise ShardingError(not_there(values, what, name, x, found))
                     raise ValueError(different_devices(values, what, name))
-            elif first is None:
-                first = spec.device
     if found is not None:
         return found, True
-    return (first or default_device()), False
+    return default_device(), False
 
 
 def is_only(device, group):

@@ -56,10 +56,18 @@ def is_collective(op):
     return op.primitive.axis is not None
 
 
+def names_of(op):
+    """The names of the axes along which an operator itself communicates: several are a tuple in its
+    parameter, and together one axis.
+    """
+    names = op.params[op.primitive.axis]
+    return names if type(names) is tuple else (names,)
+
+
 def used_by(op):
     """The names of the axes along which an operator, or a program that it carries, communicates."""
     if op.primitive.axis is not None:
-        return frozenset([op.params[op.primitive.axis]])
+        return frozenset(names_of(op))
     if not op.primitive.special:
         return NONE
     found = frozenset().union(*[axes_used_in(body) for _, body in bodies_of(op)])
@@ -81,4 +89,4 @@ def axes_used_in(jaxpr):
     return jaxpr.once("axis names", lambda: frozenset().union(*[used_by(e.op) for e in jaxpr.equations]))
 
 
-__all__ = ["axes_used_in", "bind_axes", "bound_axes", "is_collective", "used_by", "with_more"]
+__all__ = ["axes_used_in", "bind_axes", "bound_axes", "is_collective", "names_of", "used_by", "with_more"]

@@ -16,7 +16,7 @@ from rabbet.extend.primitive import full_of_type, move_axis
 from rabbet.extend.transform import bound_axes, typeof
 
 from rabbet_collectives import primitives
-from rabbet_collectives.varying import Typed, varied
+from rabbet_collectives.varying import MARKS, is_of_devices, varied
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -49,7 +49,7 @@ def size_of(name, who):
 
 def shown():
     """The bound axes in words."""
-    named = [(name, size) for name, size in bound_axes() if not isinstance(name, Typed)]
+    named = [(name, size) for name, size in bound_axes() if not isinstance(name, MARKS)]
     if not named:
         return "no axis has a name here"
     return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in named])
@@ -319,7 +319,7 @@ def ppermute(x, axis_name, perm):
 
     Args:
       x: a pytree of arrays.
-      axis_name: the axis.
+      axis_name: the axis, or a tuple of axes.
       perm: pairs ``(source, destination)`` of indices, no source and no destination twice. Who is no
         destination gets zeros.
 
@@ -327,7 +327,8 @@ def ppermute(x, axis_name, perm):
       >>> rb.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(rnp.arange(3) + 5)
       Array([0, 5, 6], dtype=int32)
     """
-    name, size = one_name(axis_name, "ppermute")
+    axes = _names(axis_name, "ppermute")
+    name, size = axis_name if len(axes) > 1 else axes[0][0], count_of(axes, None)
     pairs = tuple([(operator.index(a), operator.index(b)) for a, b in perm])
     for what, indices in (("source", [a for a, _ in pairs]), ("destination", [b for _, b in pairs])):
         if len(set(indices)) != len(indices):
@@ -338,10 +339,27 @@ def ppermute(x, axis_name, perm):
             )
 
     def one(leaf):
-        leaf = varied(array_or_tracer(leaf), [(name, size)])
-        return primitives.ppermute(leaf, axis=name, size=size, perm=pairs)
+        leaf = varied(array_or_tracer(leaf), axes)
+        if len(axes) == 1:
+            return primitives.ppermute(leaf, axis=name, size=size, perm=pairs)
+        if all(is_of_devices(one) for one, _ in axes):
+            return primitives.ppermute(leaf, axis=tuple(name), size=size, perm=pairs)
+        return _chosen(leaf, name, size, pairs)
 
     return tree.map(one, x)
+
+
+def _chosen(leaf, names, size, pairs):
+    """A permutation along several axes of which a map gives some a meaning: each member chooses of all."""
+    source = {destination: source for source, destination in pairs}
+    everything = all_gather(leaf, names)
+    mine = lax.dynamic_index_in_dim(
+        array_or_tracer(np.asarray([source.get(i, size) for i in range(size)], np.int32)),
+        axis_index(names),
+        keepdims=False,
+    )
+    got = lax.dynamic_index_in_dim(everything, lax.min(mine, np.int32(size - 1)), keepdims=False)
+    return got if len(source) == size else lax.select(lax.lt(mine, size), got, full_of_type(typeof(got), 0))
 
 
 def pshuffle(x, axis_name, perm):
@@ -351,13 +369,14 @@ def pshuffle(x, axis_name, perm):
       >>> rb.vmap(lambda x: lax.pshuffle(x, "i", [1, 0]), axis_name="i")(rnp.array([5, 6]))
       Array([6, 5], dtype=int32)
     """
-    name, size = one_name(axis_name, "pshuffle")
+    size = axis_size(axis_name)
     perm = [operator.index(i) for i in perm]
     if sorted(perm) != list(range(size)):
         raise ValueError(
-            f"pshuffle: perm must hold each index of the axis {name!r}, 0 to {size - 1}, once; got {perm}"
+            f"pshuffle: perm must hold each index of the axis {axis_name!r}, 0 to {size - 1}, once; "
+            f"got {perm}"
         )
-    return ppermute(x, name, [(source, destination) for destination, source in enumerate(perm)])
+    return ppermute(x, axis_name, [(source, destination) for destination, source in enumerate(perm)])
 
 
 def pbroadcast(x, axis_name, source):

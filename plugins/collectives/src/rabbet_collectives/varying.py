@@ -155,17 +155,40 @@ class Typed(NamedTuple):
     name: object
 
 
-def typed_axes(axes):
-    """What to bind (``bind_axes``) for axes of which types speak: pairs of a name and a size."""
-    return [*axes, *[(Typed(name), size) for name, size in axes]]
+class OfDevices(NamedTuple):
+    """Bound beside the name of an axis whose members are devices."""
+
+    name: object
+    of: str = "devices"  # so that it is not equal to the other mark, which is a tuple of a name, too
+
+
+MARKS = (Typed, OfDevices)
+
+
+def axes_of_devices(axes, typed):
+    """What to bind (``bind_axes``) for axes whose members are devices: pairs of a name and a size.
+    ``typed``: types say along which of them values differ.
+    """
+    kinds = MARKS if typed else (OfDevices,)
+    return [*axes, *[(kind(name), size) for kind in kinds for name, size in axes]]
 
 
 def is_typed(name):
     """Whether types speak of the axis of this name here."""
+    return _is_marked(name, Typed(name))
+
+
+def is_of_devices(name):
+    """Whether the members of the axis of this name are devices here."""
+    return _is_marked(name, OfDevices(name))
+
+
+def _is_marked(name, mark):
+    """Whether a mark was bound with the last axis of a name, or behind it."""
     names = [known for known, _ in bound_axes()]
-    if Typed(name) not in names:
+    if mark not in names or name not in names:
         return False
-    return name in names and names.index(Typed(name)) > len(names) - 1 - names[::-1].index(name)
+    return names.index(mark) > len(names) - 1 - names[::-1].index(name)
 
 
 def varied(x, pairs):
@@ -175,5 +198,6 @@ def varied(x, pairs):
 
 
 __all__ = [
-    "Typed", "Varying", "axes_of", "differs", "fit", "is_typed", "pvary", "typed_axes", "varied", "with_axes",
+    "MARKS", "OfDevices", "Typed", "Varying", "axes_of", "axes_of_devices", "differs", "fit", "is_of_devices",
+    "is_typed", "pvary", "varied", "with_axes",
 ]  # fmt: skip

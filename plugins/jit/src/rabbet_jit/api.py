@@ -264,10 +264,10 @@ class Jitted(Asked):
         """Trace for the types of these arguments (arrays or ``ShapeDtypeStruct``); a ``Traced`` stage."""
         return self._trace(args, kwargs)
 
-    def _trace(self, args, kwargs):
+    def _trace(self, args, kwargs, *, anywhere=False):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
-        if self.layouts is not None:
+        if self.layouts is not None and not anywhere:
             self.layouts.check(signature)
         layouts = [None if self.device else layout_of(x) for x in signature.leaves]
         program = self.program(signature, avals)
@@ -286,8 +286,14 @@ class Jitted(Asked):
         return self.trace(*args, **kwargs).lower(platform=platform)
 
     def eval_shape(self, *args, **kwargs):
-        """The shapes and dtypes of the result, without computing it."""
-        return self.trace(*args, **kwargs).out_info
+        """The shapes and dtypes of the result, without computing it. Shapes that ``in_shardings`` and
+        ``out_shardings`` cannot cut are an error; arguments that lie elsewhere are none.
+        """
+        traced = self._trace(args, kwargs, anywhere=True)
+        if self.layouts is not None:
+            self.layouts.check_sizes(traced.signature, traced.avals)
+            self.layouts.check_results(self.fun, traced.program.out_tree, traced.program.closed.out_avals)
+        return traced.out_info
 
     def _cache_size(self):
         """How many programs it keeps, one for each signature that it was called with."""

@@ -108,6 +108,22 @@ class Layouts:
             if s is not None and own is not None and not fits(own, s, x.ndim):
                 raise ShardingError(_elsewhere(s, signature, i, own.public))
 
+    def check_sizes(self, signature, avals):
+        """Refuse arguments that cannot be laid out as ``in_shardings`` say, wherever they lie.
+
+        Raises:
+          ShardingError: names the argument, its size and the number of parts.
+        """
+        for i, (aval, s) in enumerate(zip(avals, self.of_arguments(signature), strict=True)):
+            if s is not None:
+                _divided(s, aval, lambda i=i: f"in_shardings for {signature.name_of(i)}", signature.fun)
+
+    def check_results(self, fun, out_tree, avals):
+        """The same of results and ``out_shardings``."""
+        for aval, s in zip(avals, self.of_results(out_tree) or (), strict=False):
+            if s is not None:
+                _divided(s, aval, lambda: "out_shardings", fun)
+
     def constrain(self, signature, leaves):
         """Traced arguments laid out as ``in_shardings`` say, by operations."""
         wanted = self.of_arguments(signature)
@@ -117,6 +133,13 @@ class Layouts:
         """Traced results laid out as ``out_shardings`` say, by operations."""
         wanted = self.of_results(out_tree) or [None] * len(outs)
         return [_constrained(x, s) for x, s in zip(outs, wanted, strict=True)]
+
+
+def _divided(sharding, aval, what, fun):
+    try:
+        sharding.check(aval.shape)
+    except ShardingError as error:
+        raise ShardingError(f"jit of {describe_function(fun)}: {what()}: {error}") from None
 
 
 def _placed(x, sharding, signature, i):

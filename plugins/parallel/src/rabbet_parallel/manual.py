@@ -4,6 +4,7 @@ A ``Manual`` says over which axes of which mesh the text that is being written i
 devices are named by partition numbers: the places of devices in the mesh, row by row.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,11 @@ from rabbet_parallel.meshes import Mesh
 from rabbet_parallel.named import mesh_text
 
 INDEX = "tensor<ui32>"
+
+
+def several(name):
+    """The names of the axes that are named."""
+    return name if type(name) is tuple else (name,)
 
 
 class Manual(NamedTuple):
@@ -33,23 +39,27 @@ class Manual(NamedTuple):
 
     def check(self, op):
         """Refuse a collective along an axis that is not taken apart here, or was of another size."""
-        name = op.params["axis"]
-        if name not in self.axes:
-            raise UnboundAxisError(
-                f"{op.primitive.name} communicates along the axis {name!r}, and shard_map splits its "
-                f"function over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in "
-                f"axis_names, or map the function, as in rb.vmap(f, axis_name={name!r})"
-            )
-        if op.params["size"] != self.mesh.shape[name]:
+        names = several(op.params["axis"])
+        for name in names:
+            if name not in self.axes:
+                raise UnboundAxisError(
+                    f"{op.primitive.name} communicates along the axis {name!r}, and shard_map splits its "
+                    f"function over {', '.join(map(repr, sorted(self.axes)))}\n  to fix: name the axis in "
+                    f"axis_names, or map the function, as in rb.vmap(f, axis_name={name!r})"
+                )
+        size = math.prod([self.mesh.shape[name] for name in names])
+        if op.params["size"] != size:
             raise ShardingError(
-                f"{op.primitive.name}: the axis {name!r} was of size {op.params['size']} when the function "
-                f"was traced, and is of size {self.mesh.shape[name]} in {self.mesh}"
+                f"{op.primitive.name}: the axis {op.params['axis']!r} was of size {op.params['size']} when "
+                f"the function was traced, and is of size {size} in {self.mesh}"
             )
 
     def rows(self, name):
-        """``[row, place along the axis]`` of partition numbers."""
+        """``[row, place along the axis]`` of partition numbers; of several axes, the first one outermost."""
         numbers = np.arange(self.mesh.size).reshape(self.mesh.axis_sizes)
-        return np.moveaxis(numbers, self.mesh.axis_names.index(name), -1).reshape(-1, self.mesh.shape[name])
+        places = [self.mesh.axis_names.index(n) for n in several(name)]
+        moved = np.moveaxis(numbers, places, range(-len(places), 0))
+        return moved.reshape(-1, math.prod([self.mesh.axis_sizes[i] for i in places]))
 
     def place(self, op, name):
         """Write the place of a partition along an axis, from its number: divided by the sizes of the axes
@@ -75,4 +85,4 @@ class Manual(NamedTuple):
         return number
 
 
-__all__ = ["Manual"]
+__all__ = ["Manual", "several"]

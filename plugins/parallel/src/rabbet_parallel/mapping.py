@@ -18,7 +18,7 @@ from rabbet.extend.passes import consts_as_inputs, stage
 from rabbet.extend.transform import bind_axes, is_tracer, typeof
 from rabbet.extend.wrapping import name_of, wraps
 from rabbet_collectives.varying import axes_of as axes_of_type
-from rabbet_collectives.varying import typed_axes
+from rabbet_collectives.varying import axes_of_devices
 
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.explicit import entries_along, entries_of
@@ -190,7 +190,7 @@ class Mapped:
         typed = self.check_vma
         local = [local_type(typeof(x), mesh, s, typed) for x, s in zip(leaves, in_specs, strict=True)]
         axes = [(n, mesh.shape[n]) for n in manual]
-        with bind_axes(typed_axes(axes) if typed else axes), as_current(mesh, manual):
+        with bind_axes(axes_of_devices(axes, typed)), as_current(mesh, manual):
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
 

@@ -19,7 +19,7 @@ from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import bind_axes, typeof
 from rabbet_collectives import varying
 from rabbet_collectives.primitives import psum
-from rabbet_collectives.varying import typed_axes
+from rabbet_collectives.varying import axes_of_devices
 
 from rabbet_parallel.local import global_type, local_type, shardings_text, unmentioned, with_dimension
 from rabbet_parallel.manual import Manual
@@ -46,7 +46,7 @@ shard_map = Primitive(
 def axes_of_op(params):
     """What to bind around its program: pairs of a manual axis and its size, and that types speak of them."""
     axes = [(n, params["mesh"].shape[n]) for n in params["manual"]]
-    return typed_axes(axes) if params["typed"] else axes
+    return axes_of_devices(axes, params["typed"])
 
 
 @shard_map.rule("varying")

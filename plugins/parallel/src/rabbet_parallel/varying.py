@@ -11,6 +11,7 @@ from rabbet.extend.primitive import cond, scan, while_
 from rabbet_collectives.primitives import all_gather, axis_index, pmax, pmin, psum
 from rabbet_collectives.varying import pvary
 
+from rabbet_parallel.manual import several
 from rabbet_parallel.primitive import shard_map
 from rabbet_parallel.specs import axes_of
 
@@ -43,10 +44,10 @@ def of_equation(eqn, ins, manual):
     if primitive is pvary:
         return [together | {name for name, _ in params["axes"]}]
     if primitive.axis is not None:
-        name = params[primitive.axis]
+        names = named_by(op)
         if primitive in UNITING and params["groups"] is None:
-            return [together - {name}] * count
-        return [(together | {name}) if name in manual else together] * count
+            return [together - names] * count
+        return [together | (names & manual)] * count
     bodies = bodies_of(op)
     if not bodies:
         return [together] * count
@@ -65,6 +66,11 @@ def of_equation(eqn, ins, manual):
     if len(bodies) == 1 and len(bodies[0][1].invars) == len(ins):
         return varying_outputs(bodies[0][1], ins, manual)
     return [manual] * count  # nothing is known of it
+
+
+def named_by(op):
+    """The names of the axes along which a collective communicates."""
+    return frozenset(several(op.params[op.primitive.axis]))
 
 
 def settled(step, carry):
@@ -103,8 +109,7 @@ def refuse_absent(what, differs, bodies):
         for eqn in body.equations:
             primitive = eqn.op.primitive
             if primitive.axis is not None and primitive is not axis_index:
-                name = eqn.op.params[primitive.axis]
-                if name in differs:
+                for name in sorted(named_by(eqn.op) & differs, key=str):
                     raise ShardingError(
                         f"{primitive.name} along {name!r} stands in a {what} whose condition may differ "
                         "between the devices along that axis: those that come to it would wait for ever for "

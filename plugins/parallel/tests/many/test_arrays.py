@@ -253,3 +253,13 @@ def test_shardings_without_devices():
     exact = AbstractMesh((2,), ("x",), AxisType.Explicit)
     with pytest.raises(ShardingError, match="leaves a dimension to the compiler"):
         NamedSharding(exact, P(P.UNCONSTRAINED))
+
+
+def test_bytes_on_devices():
+    whole = rb.device_put(np.zeros((8, 8), np.float32))
+    assert whole.on_device_size_in_bytes() == 256
+    assert rb.device_put(whole, on("x")).on_device_size_in_bytes() == 512  # 4 parts, each on 2 devices
+    assert rb.device_put(whole, on()).on_device_size_in_bytes() == 8 * 256
+    whole.delete()
+    with pytest.raises(rb.errors.DeletedArrayError):
+        whole.on_device_size_in_bytes()

@@ -7,6 +7,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
+from rabbet.errors import ShardingError
 from rabbet.sharding import NamedSharding, SingleDeviceSharding
 from rabbet.sharding import PartitionSpec as P
 
@@ -171,3 +172,33 @@ def test_keys_of_a_callback():
         made = rb.make_array_from_callback((8,), sharding, lambda index: keys[index])
         assert made.sharding == sharding and made.dtype == keys.dtype
         np.testing.assert_array_equal(rb.random.key_data(made), rb.random.key_data(keys))
+
+
+def test_shapes_are_checked_against_shardings_without_computing():
+    mesh = rb.make_mesh((4, 2), ("x", "y"))
+    on = lambda *spec: NamedSharding(mesh, P(*spec))
+    double = rb.jit(lambda x: x * 2, in_shardings=on("x"))
+    odd = rb.ShapeDtypeStruct((7, 8), "float32")
+    assert double.eval_shape(rb.device_put(HERE, on("y"))).shape == (4, 4)  # wherever it lies
+    with pytest.raises(ShardingError, match=r"in_shardings for argument 'x':.*size 7 is not divisible by 4"):
+        rb.eval_shape(double, odd)
+    with pytest.raises(ShardingError, match="in_shardings for argument 'x'"):
+        double.eval_shape(1.0)
+    with pytest.raises(ShardingError, match=r"out_shardings:.*size 7 is not divisible"):
+        rb.jit(lambda x: x, out_shardings=on("x")).eval_shape(odd)
+
+
+@pytest.mark.parametrize("place", PLACES[:2], ids=["device", "mesh"])
+def test_what_was_put_somewhere_has_no_weak_type(place):
+    wide = np.ones((8, 8), np.float32)
+    weak = lax.full((8, 8), 1.0)
+    assert weak.weak_type and rnp.full((8, 8), 1.0).weak_type
+    for out in (
+        rnp.full((8, 8), 1, device=place),
+        rnp.zeros_like(weak, device=place),
+        rnp.full_like(weak, 2, device=place),
+        lax.full((8, 8), 1.0, sharding=place),
+        lax.full_like(weak, 1, sharding=place),
+        lax.full_like(wide, 1, sharding=place),
+    ):
+        assert not out.weak_type and out.sharding == place and out.committed

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding, with_weak_type
 from rabbet.extend.primitive import ShapedArray
@@ -79,7 +79,16 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     check("full", fill_value)
     if typeof(fill_value).shape:
         return on_device(spread_to(asarray(fill_value, dtype), shape), device)
-    return on_device(lax.full(shape, fill_value, dtype), device)
+    return put(lax.full(shape, fill_value, dtype), device)
+
+
+def put(x, device):
+    """``on_device``, and without a weak type: what is put somewhere on purpose is no number any more, as in
+    JAX.
+    """
+    if device is not None and type(x) is Array and x.weak_type:
+        x = with_weak_type(x, False)
+    return on_device(x, device)
 
 
 def like(name, a, value, dtype, shape, device):
@@ -93,7 +102,7 @@ def like(name, a, value, dtype, shape, device):
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
     if dtype is None and aval.weak_type:
-        return on_device(with_weak_type(lax.full(shape, value, aval.dtype)), device)
+        return put(with_weak_type(lax.full(shape, value, aval.dtype)), device)
     return on_device(lax.full_like(a, value, aval.dtype if dtype is None else dtype, shape), device)
 
 
