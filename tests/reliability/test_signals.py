@@ -1,5 +1,6 @@
 """What a signal handler raises reaches whoever called, wherever Rabbet is at that moment."""
 
+import importlib.metadata
 import signal
 import sys
 import threading
@@ -7,10 +8,12 @@ import types
 import warnings
 
 import numpy as np
+import pluggy
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.extend.hooks import hookimpl
+from rabbet.plugins import discovery, validation
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
 from rabbet.rules.names import Names
@@ -63,8 +66,6 @@ def test_no_exception_of_a_handler_is_lost(raised, monkeypatch):
 
 
 def offer(name, module, group):
-    import importlib.metadata
-
     return importlib.metadata.EntryPoint(name, module, group)
 
 
@@ -95,6 +96,60 @@ def test_a_hook_that_was_interrupted_is_not_blamed(raised, monkeypatch):
     with warnings.catch_warnings(), pytest.raises(Alarm):
         warnings.simplefilter("error")
         Hooks(manager).notify("cache_hit", name="step")
+
+
+def interrupted(*args, **kwargs):
+    signal.raise_signal(signal.SIGUSR1)
+
+
+class Interrupted:
+    """A distribution, or an object of a plugin's, that is being read when the signal comes."""
+
+    _path = "a place"
+    __getattr__ = interrupted
+
+
+@pytest.mark.parametrize(
+    "reader, reading",
+    [
+        ("entry_points", lambda: discovery.scan("rabbet.api")),
+        ("distributions", lambda: discovery.readable("rabbet.api")),
+        ("distribution", lambda: discovery.owner(offer("slow", "slow_to_read:slow", "rabbet.api"))),
+    ],
+)
+def test_metadata_that_was_interrupted_is_not_unreadable(raised, monkeypatch, reader, reading):
+    monkeypatch.setattr(
+        importlib.metadata, reader, (lambda: [Interrupted()]) if reader == "distributions" else interrupted
+    )
+    with warnings.catch_warnings(), pytest.raises(Alarm):
+        warnings.simplefilter("error")
+        reading()
+
+
+@pytest.mark.parametrize("place", ["what it requires", "its version", "its object", "its hooks"])
+def test_a_plugin_that_was_being_looked_at_is_not_broken(raised, monkeypatch, place):
+    module = types.ModuleType("rabbet_fake_looked_at")
+    module.trace_started = hookimpl(lambda name: None)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    group = "rabbet.hooks" if place == "its hooks" else "rabbet.api"
+    point = offer("slow", module.__name__, group)
+    manager = PluginManager([point], core_version=rb.__version__)
+    (record,) = manager.records(group, "slow")
+    with monkeypatch.context() as patched, pytest.raises(Alarm):
+        if place == "what it requires":
+            patched.setattr(discovery, "unmet_requirement", interrupted)
+            record.distribution = Interrupted()
+        elif place == "its version":
+            record.distribution = Interrupted()
+            assert record.version is None
+        elif place == "its object":
+            patched.setitem(validation.CHECKS, group, interrupted)
+        else:
+            patched.setattr(pluggy.PluginManager, "register", interrupted)
+            Hooks(manager).notify("trace_started", name="step")
+        manager.get(group, "slow")
+    record.distribution = None
+    assert manager.get(group, "slow") is module and not record.broken
 
 
 def test_names_are_listed_while_another_thread_makes_things():

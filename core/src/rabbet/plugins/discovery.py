@@ -88,7 +88,9 @@ def scan(group: str) -> list[EntryPoint]:
 
     try:
         return list(importlib.metadata.entry_points(group=group))
-    except Exception:
+    except Exception as error:
+        if is_of_handler(error):
+            raise
         return readable(group)
 
 
@@ -106,6 +108,8 @@ def readable(group: str) -> list[EntryPoint]:
             name = normalise(distribution.metadata["Name"] or str(place))
             mine = [point for point in distribution.entry_points if point.group == group]
         except Exception as error:
+            if is_of_handler(error):
+                raise
             _tell_of(str(place), f"{type(error).__name__}: {error}")
             continue
         if name not in seen:  # the first on the path is the one that is imported
@@ -145,8 +149,9 @@ def owner(entry_point: EntryPoint) -> Distribution | None:
         guess = importlib.metadata.distribution("-".join([first, *inside[-1:]]))
         if _declares(guess, entry_point):
             return guess
-    except Exception:  # it is not there, or cannot be read
-        pass
+    except Exception as error:  # it is not there, or cannot be read
+        if is_of_handler(error):
+            raise
     for candidate in scan(entry_point.group):
         if key(candidate) == key(entry_point):
             return candidate.dist

@@ -113,6 +113,8 @@ class Hooks:
             if not registry.get_hookcallers(plugin):
                 raise PluginError(f"{plugin!r} has no function marked with @rabbet.extend.hooks.hookimpl")
         except Exception as error:
+            if is_of_handler(error):
+                raise
             if registry.has_plugin(name):
                 registry.unregister(name=name)
             for record in manager.records(GROUP, name):

@@ -261,6 +261,8 @@ class PluginManager:
                 self._unmet[owner] = discovery.unmet_requirement(owner, self.core_version)
             unmet = self._unmet[owner]
         except Exception as error:  # metadata that cannot be parsed is the plugin's failure, not ours
+            if is_of_handler(error):
+                raise
             self.fail(record, error, "incompatible")
             return
         if unmet is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rabbet.messages import source_positions
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.plugins import discovery
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ def _stated(distribution, what) -> str:
     """What the metadata of a distribution says of itself; empty where it says nothing or cannot be read."""
     try:
         return getattr(distribution, what, None) or ""
-    except Exception:
+    except Exception as error:
+        if is_of_handler(error):
+            raise
         return ""
 
 

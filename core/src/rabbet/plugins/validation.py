@@ -10,6 +10,8 @@ import inspect
 from types import ModuleType
 from typing import Any
 
+from rabbet.messages.signal_errors import is_of_handler
+
 
 def problem(group: str, name: str, loaded: Any) -> str | None:
     """What is wrong with the object behind an entry point, and what to change; None if nothing is.
@@ -23,6 +25,8 @@ def problem(group: str, name: str, loaded: Any) -> str | None:
     try:
         return None if check is None else check(name, loaded)
     except (Exception, SystemExit) as error:  # the object's own code ran: a property, a __getattr__
+        if is_of_handler(error):
+            raise
         return (
             f"it names a {type(loaded).__name__} that cannot be looked at: {type(error).__name__}: {error}\n"
             "  to fix: let its attributes be read without an exception"
@@ -109,6 +113,8 @@ def check_dtype(name, loaded):
         try:
             ends = loaded.smallest, loaded.largest
         except Exception as error:
+            if is_of_handler(error):
+                raise
             return (
                 f"its limits cannot be read ({type(error).__name__}: {error})\n"
                 f"  to fix: give finfo=lambda: ..., what finfo or iinfo of {own} answers: min, max, bits"

@@ -5,6 +5,7 @@ import os
 import threading
 from collections import deque
 
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program import effects
 from rabbet.runtime import callbacks, failures, interruptible, oversight
 from rabbet.runtime.array import Array
@@ -55,6 +56,8 @@ def runner(executable, specs, single):
             outs = list(map(Array, raws.consume_with_handlers(handlers), specs))
             return outs[0] if single else outs
         except Exception as error:
+            if is_of_handler(error):
+                raise
             failure = failures.original(error)
             if failure is None:
                 raise diagnose(error, args) from None

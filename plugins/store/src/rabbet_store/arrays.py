@@ -7,6 +7,7 @@ Chunks that are missing are errors and not zeros, so chunks of zeros are written
 import numpy as np
 import tensorstore as ts
 from rabbet import dtypes
+from rabbet.extend.wrapping import is_of_handler
 
 from rabbet_store.errors import CheckpointError
 
@@ -82,6 +83,8 @@ class Reader:
             try:
                 self.array = ts.open(place(folder), open=True).result()
             except Exception as error:
+                if is_of_handler(error):
+                    raise
                 raise self.damaged(error) from None
             if tuple(self.array.shape) != self.shape:
                 raise self.damaged(f"it has shape {tuple(self.array.shape)}")
@@ -102,6 +105,8 @@ class Reader:
         try:
             values = future.result()
         except Exception as error:
+            if is_of_handler(error):
+                raise
             raise self.damaged(error) from None
         return values if values.dtype == self.dtype else np.ascontiguousarray(values).view(self.dtype)
 

@@ -17,6 +17,7 @@ from rabbet import tree
 from rabbet.extend.functions import describe_function, folded, is_python_scalar
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.wrapping import is_of_handler
 from rabbet.torch.host_calls import HostCall, pulled_back
 from rabbet.torch.tensors import from_torch, library, place, torch_dtype, type_of
 
@@ -252,6 +253,8 @@ def types_without_values(of_tensors, avals, fun):
             )
             return tuple([type_of(x) for x in outs])
     except Exception as error:
+        if is_of_handler(error):
+            raise
         reason = (str(error).splitlines() or [""])[0]
         raise TypeError(
             f"as_rabbet: what {describe_function(fun)} returns could not be found without values "

@@ -17,6 +17,7 @@ from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
 from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import is_of_handler
 
 
 @folded
@@ -68,7 +69,9 @@ class Error:
     def __repr__(self):
         try:
             return f"Error({self.get()!r})"
-        except Exception:  # inside a program that is being transformed nobody knows yet
+        except Exception as error:  # inside a program that is being transformed nobody knows yet
+            if is_of_handler(error):
+                raise
             return f"Error(<{typeof(self.code).str_short()}>)"
 
 
