@@ -64,6 +64,7 @@ def test_types(name):
     )
     with pytest.raises(TypeError, match=r"takes an array|takes arrays"):
         function([1.0])
+    assert not function(np.ones(2, "i4")).weak_type
 
 
 @pytest.mark.needs("grad", "vmap")

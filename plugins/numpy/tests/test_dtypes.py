@@ -122,6 +122,24 @@ def test_numbers_beside_narrow_arrays_where_64_bits_are_on():
         assert int(rnp.linalg.matrix_rank(rnp.eye(3, dtype="float32"), 1e-3)) == 3
 
 
+def test_dtypes_of_jax_where_64_bits_are_on():
+    z, n, x = np.array([1, 2j], "c8"), np.array([1, 3, 7], "i4"), np.array([1, 3, 7], "f4")
+    with rb.config.override(enable_x64=True):
+        assert rnp.argmax(z).dtype == rnp.argmin(z, axis=0).dtype == np.int64
+        assert rnp.angle(n).dtype == rnp.angle(n > 2, deg=True).dtype == np.float64
+        assert rnp.gradient(n).dtype == np.float32
+        assert rnp.gradient(n, 2.0).dtype == np.float64
+
+
+def test_gradient_is_as_exact_as_its_distances():
+    x = np.array([1, 3, 7], "f2")
+    assert rnp.gradient(x, 2.0).dtype == np.float16
+    assert rnp.gradient(x, np.float32(2)).dtype == np.float32
+    # Between 2048 and 4096 a float16 counts by twos.
+    found = rnp.gradient(x, np.array([2048, 2049, 2051], "f4"))
+    assert found.dtype == np.float32 and found.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_dtype_objects_are_dtypes_and_functions():
     assert rnp.float32 == np.float32 == rnp.dtype("float32")
     assert rnp.zeros(2, rnp.int8).dtype == rnp.int8

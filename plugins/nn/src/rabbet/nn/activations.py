@@ -115,7 +115,8 @@ def softplus(x):
       >>> nn.softplus(rnp.array([-100.0, 0.0, 100.0]))
       Array([  0.       ,   0.6931472, 100.       ], dtype=float32)
     """
-    return rnp.logaddexp(x, 0.0)
+    x = as_array("softplus", x)
+    return rnp.logaddexp(as_float("softplus", x) if dtypes.kind(x.dtype) in "iu" else x, 0.0)
 
 
 def log_sigmoid(x):

@@ -166,7 +166,8 @@ def gradient(f, *varargs, axis=None, edge_order=None):
       Array([3., 4., 6., 7.], dtype=float32)
     """
     f = array_of("gradient", f)
-    f = converted(f, dtypes.to_inexact(f.dtype))
+    dtype = dtypes.promote(f, *varargs)[0]
+    f = converted(f, dtype if dtypes.kind(dtype) in "fc" else dtypes.to_inexact(dtype))
     if axis is None:
         axis = range(f.ndim)
     elif not isinstance(axis, (tuple, list)):

@@ -285,7 +285,7 @@ def position(name, primitive, a, axis, out, keepdims):
         if last:  # of equal ones the first comes last
             places = lax.neg(places)
         ranked = along(lax.sort((a, places), dimension=at, num_keys=2)[1], at, -1 if last else 0, False)
-        found = lax.neg(ranked) if last else ranked
+        found = converted(lax.neg(ranked) if last else ranked, dtypes.scalar_dtype(int))
     else:
         found = primitive(a, at, dtypes.scalar_dtype(int))
     if not keepdims:

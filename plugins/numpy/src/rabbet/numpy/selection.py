@@ -8,7 +8,7 @@ from rabbet.extend.functions import fused, is_python_scalar, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
 from rabbet.numpy.logic import truth
-from rabbet.numpy.reductions import spread_to
+from rabbet.numpy.reductions import converted, spread_to
 from rabbet.numpy.transcendental import strong
 from rabbet.numpy.ufuncs import unary
 
@@ -217,7 +217,8 @@ def angle(z, deg=False):
       >>> rnp.angle(rnp.array([1.0, 1j]), deg=True)
       Array([ 0., 90.], dtype=float32)
     """
-    (z,) = promote_to_float("angle", z)
+    check("angle", z)
+    (z,) = promote_to_float("angle", z if kind_of(z) in "fc" else converted(z, dtypes.scalar_dtype(float)))
     parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
     out = lax.atan2(*[with_weak_type(p) if typeof(z).weak_type else p for p in parts])
     return lax.mul(out, 180 / math.pi) if deg else out
