@@ -51,6 +51,8 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_runtest_setup(item):
+    if item.get_closest_marker("narrow") and sys.modules["rabbet"].config.enable_x64:
+        pytest.skip("about numbers where 64 bits are off")
     wanted = {name for mark in item.iter_markers("needs") for name in mark.args}
     missing = sorted(wanted - installed_plugins())
     if missing:

@@ -105,6 +105,7 @@ def test_matrices_without_elements():
 
 # ------------------------------------------------------------------------------------------------ messages
 @pytest.mark.parametrize("name", ["cholesky", "hessenberg", "tridiagonal", "schur"])
+@pytest.mark.narrow
 def test_what_is_not_square_is_refused(name):
     function = getattr(lax.linalg, name)
     with pytest.raises(ValueError, match=rf"{name} takes square matrices, .* got f32\[2,3\]"):
@@ -113,6 +114,7 @@ def test_what_is_not_square_is_refused(name):
         function(lax.full((2, 2), 1))
 
 
+@pytest.mark.narrow
 def test_messages():
     with pytest.raises(ValueError, match=r"lu takes matrices, .* got f32\[3\]"):
         lax.linalg.lu(floats(1, 2, 3))

@@ -70,6 +70,7 @@ def test_elimination_without_a_routine_of_the_platform():
     assert np.allclose(np.asarray(x), np.asarray(wanted), rtol=1e-12)
 
 
+@pytest.mark.narrow
 def test_messages():
     square, wide = lax.full((2, 2), 1.0), lax.full((2, 3), 1.0)
     with pytest.raises(ValueError, match=r"triangular_solve takes square matrices.*got f32\[2,3\]"):

@@ -92,6 +92,7 @@ def test_the_derivative_of_a_rotation():
     close(moved, (change - change.T) / 2, 10)
 
 
+@pytest.mark.narrow
 def test_messages():
     with pytest.raises(ValueError, match=r"at least as many rows as columns, got f32\[2,3\]; decompose"):
         linalg.qdwh(lax.full((2, 3), 1.0))

@@ -283,6 +283,7 @@ def derivative(fn, x):
         (derivative(linalg.geqrf, EYE), MissingRule, "differentiate lax.linalg.qr"),
     ],
 )  # fmt: skip
+@pytest.mark.narrow
 def test_messages(call, error, words):
     with pytest.raises(error, match=words):
         call()

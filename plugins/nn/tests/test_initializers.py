@@ -83,6 +83,7 @@ def test_orthogonal_matrices(key, init, shape):
     assert not kernel[[0, 2]].any()
 
 
+@pytest.mark.narrow
 def test_orthogonal_is_what_jax_draws(key, init):
     drawn = init.orthogonal()(rb.random.key(3), (3, 2))
     wanted = [[-0.8998209, 0.28033638], [0.23798478, 0.95758665], [-0.36563033, -0.06662874]]

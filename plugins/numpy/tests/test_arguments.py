@@ -42,6 +42,7 @@ def test_numbers_are_traced_as_they_are_computed(name, dtype):
     np.testing.assert_allclose(np.asarray(eager, "float32"), np.asarray(compiled, "float32"), rtol=1e-2)
 
 
+@pytest.mark.narrow
 def test_types_of_numbers_beside_arrays():
     whole = rnp.array([1, 2])
     assert rnp.fmax(whole, 1.5).weak_type and rnp.nextafter(whole, 1.5).weak_type

@@ -58,6 +58,7 @@ RESULTS = [
 
 
 @pytest.mark.parametrize("number", range(len(RESULTS)))
+@pytest.mark.narrow
 def test_dtype_and_weakness(number):
     call, dtype, weak = RESULTS[number]
     found = call()
@@ -74,6 +75,7 @@ def test_explicit_64_bits_are_kept_to_the_last_digit():
     assert rnp.zeros(2, "float64").dtype == np.float64
 
 
+@pytest.mark.narrow
 def test_numbers_beside_64_bit_arrays_keep_their_digits():
     x, i = rnp.zeros(2, "float64"), rnp.zeros(2, "int64")
     mask = rnp.array([True, False])
@@ -84,6 +86,7 @@ def test_numbers_beside_64_bit_arrays_keep_their_digits():
     assert rnp.where(mask, 0.1, rnp.zeros(2)).dtype == np.float32
 
 
+@pytest.mark.narrow
 def test_numpy_values_are_narrowed_unless_64_bits_are_on():
     assert rnp.asarray(np.ones(2)).dtype == np.float32
     with rb.config.override(enable_x64=True):
@@ -127,6 +130,7 @@ def test_dtypes_of_jax_where_64_bits_are_on():
     with rb.config.override(enable_x64=True):
         assert rnp.argmax(z).dtype == rnp.argmin(z, axis=0).dtype == np.int64
         assert rnp.angle(n).dtype == rnp.angle(n > 2, deg=True).dtype == np.float64
+        assert rnp.rint(n).dtype == rnp.rint(n > 2).dtype == np.float64
         assert rnp.gradient(n).dtype == np.float32
         assert rnp.gradient(n, 2.0).dtype == np.float64
 
@@ -140,6 +144,7 @@ def test_gradient_is_as_exact_as_its_distances():
     assert found.dtype == np.float32 and found.tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.narrow
 def test_dtype_objects_are_dtypes_and_functions():
     assert rnp.float32 == np.float32 == rnp.dtype("float32")
     assert rnp.zeros(2, rnp.int8).dtype == rnp.int8
@@ -171,6 +176,7 @@ def test_half_precision_sums_are_kept_in_single_precision():
     assert rnp.mean(rnp.full(70000, 2.0, "float16")).item() == 2
 
 
+@pytest.mark.narrow
 def test_questions():
     assert rnp.issubdtype(rnp.float32, rnp.floating)
     assert not rnp.issubdtype("int32", rnp.inexact)
@@ -184,6 +190,7 @@ def test_questions():
     assert rnp.ndarray is rb.Array and isinstance(rnp.zeros(1), rnp.ndarray)
 
 
+@pytest.mark.narrow
 def test_conversion_from_many_things():
     class Holder:
         def __array__(self, dtype=None, copy=None):

@@ -42,6 +42,7 @@ def test_several_dimensions(name):
     close(ours(x, (3, 3), (0, 1)), theirs(x, (3, 3), (0, 1)))
 
 
+@pytest.mark.narrow
 def test_dtypes():
     wide = rnp.asarray(np.arange(4.0), dtype="float64")
     assert rnp.fft.fft(wide).dtype == np.complex128

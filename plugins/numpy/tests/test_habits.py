@@ -75,6 +75,7 @@ def test_objects_as_indices():
 
 
 @pytest.mark.needs("jit")
+@pytest.mark.narrow
 def test_sequences_as_indices():
     x, k = rnp.asarray(X), np.int32(1)
     indices = [
@@ -117,6 +118,7 @@ def test_shifts_and_choices_of_traced_scalars():
     assert rb.jit(lambda c: rnp.where(c, 1, 2))(True).weak_type
 
 
+@pytest.mark.narrow
 def test_nested_sequences_and_ranges():
     one, row = rnp.int32(1), rnp.asarray(X[0])
     assert rnp.array(range(3)).tolist() == [0, 1, 2] and rnp.asarray(range(3), float).dtype == np.float32
@@ -125,6 +127,7 @@ def test_nested_sequences_and_ranges():
     assert rnp.shape(((1, 2), range(2))) == (2, 2) and rnp.ndim(range(3)) == 1
 
 
+@pytest.mark.narrow
 def test_shapes_and_dtypes_in_the_place_of_arrays():
     like = rb.ShapeDtypeStruct((2, 3), "int8")
     Duck = collections.namedtuple("Duck", "shape dtype")

@@ -86,6 +86,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("number", range(len(MESSAGES)))
+@pytest.mark.narrow
 def test_message(number):
     call, error, text = MESSAGES[number]
     with pytest.raises(error, match=text):

@@ -96,6 +96,7 @@ FLOATING = ["uniform", "normal", "exponential", "gumbel", "laplace", "logistic",
 
 
 @pytest.mark.parametrize("name", FLOATING)
+@pytest.mark.narrow
 def test_float_dtypes(name):
     function = getattr(random, name)
     assert drawn(function).shape == ()
@@ -204,6 +205,7 @@ def test_randint_takes_integers():
         random.randint(KEY, (), 0, np.zeros((), "complex64"))
 
 
+@pytest.mark.narrow
 def test_bits_are_unsigned():
     with pytest.raises(ValueError, match="bits: dtype must be unsigned integer, got i32"):
         random.bits(KEY, (), "int32")
@@ -244,6 +246,7 @@ def test_choice_never_takes_the_impossible():
     assert set(drawn(random.choice, 5, (MANY,), p=weights).tolist()) == {1, 3}
 
 
+@pytest.mark.narrow
 def test_what_choice_refuses():
     with pytest.raises(ValueError, match="choice: there are no elements to draw 1 from"):
         random.choice(KEY, 0)
@@ -273,6 +276,7 @@ def test_categories():
         random.categorical(KEY, logits, shape=(8, 2), replace=False)
 
 
+@pytest.mark.narrow
 def test_bernoulli_takes_floats():
     with pytest.raises(TypeError, match=r"bernoulli: the probability p must be a float, got i32\[\]"):
         random.bernoulli(KEY, 1)
@@ -283,6 +287,7 @@ def test_bernoulli_takes_floats():
 @pytest.mark.parametrize("function", [
     random.normal, random.uniform, random.exponential, random.gumbel, random.cauchy, random.maxwell,
 ])  # fmt: skip
+@pytest.mark.narrow
 def test_64_bits_are_those_of_the_setting(function):
     import rabbet as rb
 

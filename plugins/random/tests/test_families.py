@@ -123,6 +123,7 @@ def test_mapped_and_compiled(name):
 
 
 # ------------------------------------------------------------------------------------------------- corners
+@pytest.mark.narrow
 def test_edges():
     nan, inf = np.nan, np.inf
     np.testing.assert_array_equal(drawn(random.gamma, np.float32([0, -1, nan, inf])), [0, nan, nan, inf])

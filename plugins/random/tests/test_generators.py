@@ -14,6 +14,7 @@ def words(keys):
     return np.asarray(random.key_data(keys)).tolist()
 
 
+@pytest.mark.narrow
 def test_rbg_are_two_threefry_keys_side_by_side():
     key, plain = random.key(42, impl="rbg"), random.key(42)
     assert str(key.dtype) == "key<rbg>" and random.key_impl(key) == "rbg" and key.shape == ()

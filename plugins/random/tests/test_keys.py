@@ -19,6 +19,7 @@ SEEDS = {
 
 
 @pytest.mark.parametrize("seed, low", SEEDS.items())
+@pytest.mark.narrow
 def test_python_seeds_count_32_bits(seed, low):
     assert words(random.key(seed)) == [0, low]
     assert words(random.PRNGKey(seed)) == [0, low]
@@ -56,6 +57,7 @@ def test_seeds_that_do_not_fit(seed):
         random.key(seed)
 
 
+@pytest.mark.narrow
 def test_no_seeds():
     with pytest.raises(TypeError, match=r"key: the seed is an integer, got float 1.5"):
         random.key(1.5)
@@ -143,6 +145,7 @@ NO_KEYS = {
 
 
 @pytest.mark.parametrize("message, key", NO_KEYS.items())
+@pytest.mark.narrow
 def test_what_is_no_key(message, key):
     with pytest.raises(TypeError, match=message):
         random.uniform(key)
@@ -166,6 +169,7 @@ def test_no_key_data():
         random.key_data(1.0)
 
 
+@pytest.mark.narrow
 def test_fold_in_takes_a_word():
     key = random.key(0)
     assert words(random.fold_in(key, 2**32 - 1)) == words(random.fold_in(key, lax.full((), -1, np.int32)))

@@ -43,6 +43,7 @@ def name_of(answer):
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=name_of)
+@pytest.mark.narrow
 def test_known_answer(answer):
     function = getattr(random, answer["function"])
     out = function(random.key(answer["seed"]), **arguments(answer["arguments"]))

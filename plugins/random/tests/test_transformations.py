@@ -147,6 +147,7 @@ def test_shapes_are_static():
 
 
 @pytest.mark.needs("jit")
+@pytest.mark.narrow
 def test_more_elements_than_a_word_counts():
     """Past 2**32 elements the position needs both words; only traced here, for it would fill 16 GiB."""
     from rabbet.extend.passes import check

@@ -120,6 +120,12 @@ def to_nearest_even(x):
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
+def float_of(name, x):
+    """``x`` as a float; integers and booleans in the dtype of a Python float."""
+    check(name, x)
+    return promote_to_float(name, x if kind_of(x) in "fc" else converted(x, dtypes.scalar_dtype(float)))[0]
+
+
 floor = rounding(
     "floor",
     lax.floor,
@@ -144,7 +150,7 @@ rint = unary(
     >>> rnp.rint(rnp.array([0.5, 1.5, 1.7]))
     Array([0., 2., 2.], dtype=float32)
     """, kinds="f",
-    prepare=lambda name, x: promote_to_float(name, x)[0],
+    prepare=float_of,
 )  # fmt: skip
 
 
@@ -217,8 +223,7 @@ def angle(z, deg=False):
       >>> rnp.angle(rnp.array([1.0, 1j]), deg=True)
       Array([ 0., 90.], dtype=float32)
     """
-    check("angle", z)
-    (z,) = promote_to_float("angle", z if kind_of(z) in "fc" else converted(z, dtypes.scalar_dtype(float)))
+    z = float_of("angle", z)
     parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
     out = lax.atan2(*[with_weak_type(p) if typeof(z).weak_type else p for p in parts])
     return lax.mul(out, 180 / math.pi) if deg else out
