@@ -71,6 +71,7 @@ def test_hashing_is_refused_with_what_to_use_instead():
 
 
 # ------------------------------------------------------------------------------------------------ as text
+@pytest.mark.narrow
 def test_repr_and_str():
     assert repr(put(np.float32([1, 2.5]))) == "Array([1. , 2.5], dtype=float32)"
     assert repr(array(3, "int32")) == "Array(3, dtype=int32)"

@@ -120,11 +120,13 @@ def test_attributes_are_a_closed_list():
      (np.float32(1), "f32[]", False), (np.float64(1), "f32[]", False), (np.arange(3), "i32[3]", False),
      (np.ones((2, 1), np.float16), "f16[2,1]", False), (np.bool_(True), "bool[]", False)],
 )  # fmt: skip
+@pytest.mark.narrow
 def test_the_type_of_scalars_and_numpy_values(value, short, weak):
     assert typeof(value).str_short() == short
     assert typeof(value).weak_type is weak
 
 
+@pytest.mark.narrow
 def test_with_x64_nothing_is_narrowed():
     with rb.enable_x64(True):
         assert typeof(1).str_short() == "i64[]"
@@ -145,6 +147,7 @@ def test_long_values_are_shortened_in_messages():
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.narrow
 def test_the_type_of_an_int_subclass_is_that_of_its_base():
     class Small(int):
         pass

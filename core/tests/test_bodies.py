@@ -79,6 +79,7 @@ def test_a_call_means_what_its_body_means(fn, monkeypatch):
 
 
 @pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.narrow
 def test_programs_that_come_of_it_are_well_typed(fn):
     closed = staged(lambda a, b: enclose(fn)((a, b)).hi, F, F)
     assert any(e.primitive is jit_call for e in closed.eqns)

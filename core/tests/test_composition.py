@@ -189,6 +189,7 @@ def test_numpy_rank_promotion_is_heard_by_operators():
     assert (a + b).shape == (2, 2)
 
 
+@pytest.mark.narrow
 def test_debug_nans_names_the_operation():
     with rb.debug_nans(True):
         rb.clear_caches()

@@ -26,6 +26,7 @@ def in_another_thread(function):
 # Where a value comes from -------------------------------------------------------------------------
 
 
+@pytest.mark.narrow
 def test_default(config):
     assert config.enable_x64 is False
     assert config.cache_dir is None
@@ -58,12 +59,14 @@ def test_override_beats_update_and_ends(config):
     assert config.traceback == "full"
 
 
+@pytest.mark.narrow
 def test_override_ends_on_error(config):
     with pytest.raises(ZeroDivisionError), config.override(enable_x64=True):
         raise ZeroDivisionError
     assert config.enable_x64 is False
 
 
+@pytest.mark.narrow
 def test_overrides_nest_and_can_be_entered_again(config):
     outer = config.override(enable_x64=True)
     with outer, config.override(enable_x64=False, debug_nans=True), outer:
@@ -94,6 +97,7 @@ def test_contexts_have_the_name_of_their_setting(config):
 # Threads ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.narrow
 def test_override_is_seen_by_its_thread_only(config):
     with config.override(enable_x64=True):
         assert in_another_thread(lambda: config.enable_x64) is False
@@ -109,6 +113,7 @@ def test_update_is_seen_by_all_threads_but_not_through_an_override(config):
 # The traced key -----------------------------------------------------------------------------------
 
 
+@pytest.mark.narrow
 def test_equal_traced_values_give_the_identical_key(config):
     before = config.traced_key()
     with config.override(enable_x64=True):
@@ -136,6 +141,7 @@ def another_value(setting):
 
 @pytest.mark.filterwarnings("ignore:.*has no effect in Rabbet")
 @pytest.mark.parametrize("setting", CORE_SETTINGS, ids=lambda s: s.name)
+@pytest.mark.narrow
 def test_exactly_traced_settings_change_the_key(config, setting):
     before = config.traced_key()
     with config.override(**{setting.name: another_value(setting)}):
@@ -181,6 +187,7 @@ def test_a_second_name_and_one_for_several(config):
         config.define(Setting("quiet", False, bool, doc="no noise"))
 
 
+@pytest.mark.narrow
 def test_variables_of_unknown_names_ask_for_further_names_once(config, monkeypatch):
     monkeypatch.setenv("JAX_DEBUG_ALL", "1")
     asked = []
@@ -207,6 +214,7 @@ def test_bool_takes_words(config):
         assert config.loud is True
 
 
+@pytest.mark.narrow
 def test_key_shows_its_values(config):
     assert "enable_x64=False" in repr(config.traced_key())
 
@@ -214,6 +222,7 @@ def test_key_shows_its_values(config):
 # Many of them -------------------------------------------------------------------------------------
 
 
+@pytest.mark.narrow
 def test_two_configs_do_not_share(config):
     other = Config(CORE_SETTINGS)
     config.update("enable_x64", True)
@@ -258,6 +267,11 @@ def test_a_backends_setting_takes_the_name_from_a_list(config):
     assert config.slots == 5 and "The backend's" in str(refused[0])
     with pytest.raises(AttributeError, match="no setting is called 'other'"):
         _ = config.other
+
+
+def test_the_name_of_a_setting_is_a_str(config):
+    with pytest.raises(TypeError, match="the name of a setting is a str, got int 5"):
+        config.update(5, True)
 
 
 def test_an_alias_of_nothing_says_so(config):
@@ -316,6 +330,7 @@ def test_assignment_says_what_to_write_instead(config):
         config.debug_nans = True
 
 
+@pytest.mark.narrow
 def test_a_config_shows_what_is_not_at_its_default(config, monkeypatch):
     monkeypatch.delenv("RABBET_ENABLE_CHECKS", raising=False)
     assert repr(config) == "Config()"
@@ -357,6 +372,7 @@ def nothing_is_left(config):
     return config.enable_x64 is False and config.overrides() == {} and not config._overridden
 
 
+@pytest.mark.narrow
 def test_a_generator_that_ends_within_another_block_leaves_nothing(config):
     generator = suspended(config)
     with config.override(enable_x64=False, debug_nans=True):
@@ -365,6 +381,7 @@ def test_a_generator_that_ends_within_another_block_leaves_nothing(config):
     assert nothing_is_left(config)
 
 
+@pytest.mark.narrow
 def test_generators_end_in_the_order_in_which_they_began(config):
     first, second = suspended(config), suspended(config)
     key = config.traced_key()
@@ -374,6 +391,7 @@ def test_generators_end_in_the_order_in_which_they_began(config):
     assert nothing_is_left(config) and config.traced_key() is not key
 
 
+@pytest.mark.narrow
 def test_the_collector_ends_a_generator_in_a_cycle(config):
     cycle = [suspended(config)]
     cycle.append(cycle)
@@ -382,6 +400,7 @@ def test_the_collector_ends_a_generator_in_a_cycle(config):
     assert nothing_is_left(config)
 
 
+@pytest.mark.narrow
 def test_another_thread_ends_a_generator(config):
     generator = suspended(config)
 
@@ -394,6 +413,7 @@ def test_another_thread_ends_a_generator(config):
     assert nothing_is_left(config)
 
 
+@pytest.mark.narrow
 def test_a_generator_of_a_thread_that_is_gone(config):
     generator = in_another_thread(lambda: suspended(config))
     assert config.enable_x64 is False
@@ -401,6 +421,7 @@ def test_a_generator_of_a_thread_that_is_gone(config):
     assert nothing_is_left(config)
 
 
+@pytest.mark.narrow
 def test_one_override_in_two_threads_at_a_time(config):
     override = config.override(enable_x64=True)
     began, ended = threading.Event(), threading.Event()

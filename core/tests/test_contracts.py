@@ -285,6 +285,7 @@ RUBBISH = {
 
 
 @pytest.mark.parametrize("what", RUBBISH)
+@pytest.mark.narrow
 def test_a_rule_that_returns_rubbish_is_named_without_checks_too(what):
     rules, run, message = RUBBISH[what]
     primitive = named_after(f"rubbish_{list(RUBBISH).index(what)}", **rules)

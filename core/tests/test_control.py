@@ -23,6 +23,7 @@ def test_switch_clamps_its_index():
         np.testing.assert_array_equal(lax.switch(i, branches, X), X * k)
 
 
+@pytest.mark.narrow
 def test_a_branch_that_stands_there_twice_is_staged_once():
     traced, weights = [], rb.device_put(X * 10)
 
@@ -224,6 +225,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call,message", REFUSED)
+@pytest.mark.narrow
 def test_what_is_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

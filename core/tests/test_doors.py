@@ -37,6 +37,7 @@ def test_a_door_has_few_names_and_dir_lists_them(name):
 
 
 @pytest.mark.parametrize(("door", "name"), NAMES)
+@pytest.mark.narrow
 def test_a_name_is_documented_by_an_example_that_runs(door, name):
     """In the docstring of what defines it; ``rb``, ``lax`` and ``np`` are there."""
     text = inspect.getdoc(getattr(module(door), name))

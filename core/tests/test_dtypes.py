@@ -75,6 +75,7 @@ def test_joins(a, b, joined, wide):
     assert dtypes.promote_types(a, b) == joined
 
 
+@pytest.mark.narrow
 def test_unsigned_and_signed_32_bits_stay_32_bits_wide_unless_64_bits_are_on():
     assert dtypes.promote_types("int32", "uint32") == "int32"
     with config.override(enable_x64=True):
@@ -87,6 +88,7 @@ def test_64_bit_integers_of_both_signs_meet_in_a_weak_float(wide):
     assert dtypes.result_type(*both, return_weak_type_flag=True) == (expected, True)
 
 
+@pytest.mark.narrow
 def test_weak_types():
     weak = {name: ShapedArray((), name, True) for name in ("int32", "float32", "float16", "complex64")}
     result = dtypes.promote
@@ -181,6 +183,7 @@ class Colour(IntEnum):
     RED = 1
 
 
+@pytest.mark.narrow
 def test_a_subclass_of_int_is_a_python_int():
     assert dtypes.result_type(Colour.RED, return_weak_type_flag=True) == ("int32", True)
     assert dtypes.result_type(np.dtype("int8"), Colour.RED) == "int8"
@@ -221,12 +224,14 @@ def test_issubdtype():
     assert [pair for pair in no if dtypes.issubdtype(*pair)] == []
 
 
+@pytest.mark.narrow
 def test_none_is_the_default_float():
     assert dtypes.canonicalize_dtype(None) == np.float32
     with config.override(enable_x64=True):
         assert dtypes.canonicalize_dtype(None) == np.float64
 
 
+@pytest.mark.narrow
 def test_limits():
     assert dtypes.finfo("float32").eps == np.finfo(np.float32).eps
     assert dtypes.finfo(np.zeros(2, "complex64")).dtype == np.float32
@@ -449,6 +454,7 @@ def test_float0_promotes_with_itself_only():
 
 
 @pytest.mark.parametrize("number", [int, float, complex])
+@pytest.mark.narrow
 def test_a_conversion_to_a_number_type_is_not_weak(number):
     """So what comes of it does not give way to a narrower dtype."""
     for value in (1, True, np.arange(3, dtype=np.int32), rb.device_put(np.arange(3, dtype=np.int8))):
@@ -458,5 +464,6 @@ def test_a_conversion_to_a_number_type_is_not_weak(number):
     assert (whole * rb.device_put(np.ones(3, np.float16))).dtype == np.float32
 
 
+@pytest.mark.narrow
 def test_astype_none_is_the_dtype_of_floats():
     assert rb.device_put(np.arange(3, dtype=np.int8)).astype(None).dtype == np.float32

@@ -1,6 +1,7 @@
 """``rabbet.extend`` is enough to write a plugin with."""
 
 import numpy as np
+import pytest
 import rabbet as rb
 from rabbet import extend
 
@@ -89,6 +90,7 @@ def test_fused_tells_equal_statics_of_different_types_apart():
     assert [of(x, n=n).tolist() for n in (2, 2.0, True, 2)] == [[7], [10], [6], [7]]
 
 
+@pytest.mark.narrow
 def test_fused_numbers_keep_their_kind():
     @extend.functions.fused
     def add(x, y):

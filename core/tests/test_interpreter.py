@@ -227,6 +227,7 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+@pytest.mark.narrow
 def test_a_leaked_tracer_names_the_line_that_made_it(use):
     tracer, line = leak(enclose, (1.0, 2.0))
     with pytest.raises(UnexpectedTracerError) as caught:
@@ -245,6 +246,7 @@ def test_a_leaked_tracer_of_staging_is_refused_too():
         tracer * 2.0
 
 
+@pytest.mark.narrow
 def test_a_leaked_tracer_can_still_be_shown():
     tracer, _ = leak(enclose, (1.0, 2.0))
     assert "f32[]" in repr(tracer)

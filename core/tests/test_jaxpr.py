@@ -43,6 +43,7 @@ def test_the_issues_example():
     )  # fmt: skip
 
 
+@pytest.mark.narrow
 def test_literals_are_shown_with_their_types():
     lines = text(lambda x: [x * 2.0, 3.0, np.float32(0.5), True, 1], F).splitlines()
     assert lines[1:] == [

@@ -96,6 +96,7 @@ def test_what_was_compiled_is_found_again(name, keeping, monkeypatch):
     assert made
 
 
+@pytest.mark.narrow
 def test_settings_that_tracing_reads_count(keeping):
     def step(x):
         return x + np.float64(1)

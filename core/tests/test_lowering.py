@@ -280,6 +280,7 @@ def test_arrays_of_one_value_of_both_zeros_and_of_nothing():
     assert constants.dense(np.full(1000, 3, np.int32), np.dtype("int32")) == "dense<3>"
 
 
+@pytest.mark.narrow
 def test_literals_that_are_equal_but_not_the_same_stay_apart():
     out = toys.jit(lambda x: (x * 0.0, x * -0.0, x + 1, x + 1.0, x + True))(rb.device_put(np.float32(1)))
     assert [str(o.item()) for o in out] == ["0.0", "-0.0", "2.0", "2.0", "2.0"]
@@ -441,6 +442,7 @@ def test_two_donated_arguments_do_not_share_an_output():
     assert sorted(re.findall(r"aliasing_output = (\d)", text)) == ["0", "1"]
 
 
+@pytest.mark.narrow
 def test_a_weak_output_may_take_a_strong_arguments_memory():
     text = lowered(lambda x: lax.add(1.0, 2.0), F, donated=(0,)).key_text
     assert "tf.aliasing_output = 0" in text

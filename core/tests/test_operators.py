@@ -147,6 +147,7 @@ def test_numbers_on_either_side(symbol, number):
             np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-6)
 
 
+@pytest.mark.narrow
 def test_weak_types_follow_the_operands():
     assert not (put(np.ones(2, np.float32)) * 2.0).weak_type
     assert (lax.add(1, 2) * 2.0).weak_type
@@ -257,6 +258,7 @@ def test_an_explicit_dtype_is_honoured():
     assert (wide + np.float64(1 / 3))[0].item() == 2 / 3
 
 
+@pytest.mark.narrow
 def test_values_of_numpy_are_narrowed_unless_asked():
     assert rb.device_put(np.float64([1.5])).dtype == np.float32
     assert rb.device_put(np.arange(3)).dtype == np.int32
@@ -266,6 +268,7 @@ def test_values_of_numpy_are_narrowed_unless_asked():
         assert lax.add(1, 2).dtype == np.int64
 
 
+@pytest.mark.narrow
 def test_an_int_that_does_not_fit_is_refused():
     x = put(np.int8([1, 2]))
     with pytest.raises(OverflowError, match=r"the Python int 300 does not fit int8 \(from -128 to 127\)"):
@@ -277,6 +280,7 @@ def test_an_int_that_does_not_fit_is_refused():
 
 
 @pytest.mark.needs("jit")
+@pytest.mark.narrow
 def test_an_int_that_does_not_fit_is_taken_modulo_where_the_setting_says_so():
     x = put(np.uint8([1, 7]))
     with rb.config.override(python_int_overflow="wrap"):

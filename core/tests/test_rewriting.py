@@ -131,6 +131,7 @@ def test_an_equation_may_become_several():
     assert words(after) == ["neg", "cos", "mul"]
 
 
+@pytest.mark.narrow
 def test_calls_are_opened_where_that_is_wanted():
     sine, both = program(lambda x: [lax.sin(x)]), program(lambda x: [lax.neg(x), x, 1.0])
 

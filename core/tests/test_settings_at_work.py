@@ -33,6 +33,7 @@ def test_no_variable_stops_the_import():
 INTS, FLOATS = rnp.arange(3), rnp.ones(3)
 
 
+@pytest.mark.narrow
 def test_strict_promotion_refuses_what_changes_a_dtype():
     refused = (
         lambda: INTS + FLOATS,
@@ -49,6 +50,7 @@ def test_strict_promotion_refuses_what_changes_a_dtype():
     assert (INTS + FLOATS).dtype == np.float32
 
 
+@pytest.mark.narrow
 def test_64_bits_that_are_written_out():
     asked = (
         lambda: rnp.zeros(3, "float64"),
@@ -109,6 +111,7 @@ def test_leaks_are_found_where_they_happen():
     rb.jit(leaks)(1.0)
 
 
+@pytest.mark.narrow
 def test_no_tracing():
     f = rb.jit(lambda x: x + 1)
     f(1.0)
@@ -177,6 +180,7 @@ def test_programs_are_dumped(tmp_path):
         rb.jit(lambda x: x * 4.5).lower(FLOATS)
 
 
+@pytest.mark.narrow
 def test_warnings_of_what_a_program_is_given():
     big = rnp.ones(1000)
     with (

@@ -41,6 +41,7 @@ def test_each_operation_is_one_equation_in_order():
     assert closed.jaxpr.constvars == [] and closed.consts == []
 
 
+@pytest.mark.narrow
 def test_operations_on_known_values_are_recorded_too():
     assert names(staged(lambda x: x + lax.exp(2.0), F)) == ["exp", "add"]
 
@@ -154,6 +155,7 @@ def test_numbers_adopt_the_dtype_of_the_array_beside_them():
         assert closed.out_avals == (ShapedArray((2,), dtype),)
 
 
+@pytest.mark.narrow
 def test_weak_types_stay_weak_between_numbers_and_give_way_to_arrays():
     weak = ShapedArray((), "float32", True)
     closed = staged(lambda x: x * 2.0, weak)
@@ -186,6 +188,7 @@ def test_staging_inside_staging_captures_the_outer_tracer():
     assert run(closed, ONES * 3)[0].tolist() == [10, 10, 10]
 
 
+@pytest.mark.narrow
 def test_a_call_inside_a_call():
     def fn(x):
         return toys.jit(lambda y: toys.jit(lambda z: z * x)(y) + y)(x * 2.0)

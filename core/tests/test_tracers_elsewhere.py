@@ -53,6 +53,7 @@ def test_a_tracer_in_another_thread_is_refused_by_name(use, transformation):
 
 
 @pytest.mark.parametrize("transformation", [toys.jit, slope], ids=["jit", "slope"])
+@pytest.mark.narrow
 def test_a_tracer_is_not_pickled(transformation):
     def traced(x):
         with pytest.raises(

@@ -75,6 +75,7 @@ def run(script):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.narrow
 def test_both_work_in_any_order(order):
     run("\n".join(ORDERS[order]))
 

@@ -49,3 +49,20 @@ def test_what_goes_after_the_modules_goes_without_a_word(child):
         """,
         quiet=True,
     )
+
+
+def test_the_first_array_may_be_made_when_the_interpreter_exits(child):
+    """No thread can be started any more then; what Rabbet does on threads of its own it does without them."""
+    assert child(
+        """
+        import atexit
+
+        def late():
+            print(rb.jit(lambda x: x * 2)(rnp.ones(2)), rb.grad(lambda x: x**2)(3.0))
+            print(lax.while_loop(lambda c: c < 5, lambda c: c * 2, 1.0))
+            print(rb.pure_callback(lambda a: a + 1, rb.ShapeDtypeStruct((), "float32"), 1.0))
+
+        atexit.register(late)
+        """,
+        quiet=True,
+    ).split() == ["[2.", "2.]", "6.0", "8.0", "2.0"]

@@ -163,3 +163,22 @@ def test_a_copy_under_a_transformation_is_a_copy():
     for program in (doubled, rb.vmap(doubled), slope, rb.jit(slope), pushed, rb.vmap(rb.grad(doubled))):
         assert "keep_apart" not in str(rb.make_jaxpr(program)(x))
     assert rb.grad(lambda v: (rnp.array(v) ** 2).sum())(x).tolist() == [0, 2, 4]
+
+
+def test_an_array_that_its_own_program_deletes_from_a_callback(child):
+    """Before jaxlib deletes an array it waits for the program that reads it, which waits for the callback."""
+    assert child(
+        """
+        x = rnp.arange(4.0)
+
+        def double(y):
+            x.delete()
+            return np.asarray(y) * 2
+
+        print(rb.jit(lambda y: rb.pure_callback(double, rb.ShapeDtypeStruct((4,), "float32"), y) * y)(x))
+        try:
+            x + 1
+        except rb.errors.DeletedArrayError:
+            print("deleted")
+        """
+    ).split() == ["[", "0.", "2.", "8.", "18.]", "deleted"]

@@ -150,6 +150,8 @@ def test_shapes_and_dimension_numbers_are_refused_by_name():
         "pad": lambda: lax.pad(x, 0.0, [(-5, 0, 0), (0, 0, 0)]),
         "top_k": lambda: lax.top_k(x, 9),
         "rev": lambda: lax.rev(x, (4,)),
+        "iota": lambda: lax.broadcasted_iota("int32", (2, 3), 1.0),
+        "slice_in_dim": lambda: lax.slice_in_dim(x, 0, 1, axis=None),
         "clamp": lambda: lax.clamp(x[0], x, x),
     }
     for name, call in refused.items():

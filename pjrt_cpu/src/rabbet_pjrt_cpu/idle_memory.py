@@ -119,5 +119,8 @@ def start():
             watch.step()
             took = time.thread_time() - began
 
-    threading.Thread(target=run, name="rabbet-idle-memory", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="rabbet-idle-memory", daemon=True).start()
+    except RuntimeError:  # the interpreter exits, or the system has no more threads
+        return False
     return True

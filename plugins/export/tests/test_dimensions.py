@@ -157,6 +157,7 @@ def test_shapes_from_texts():
     ("a $ b", "cannot be read from"),
     ("foo(a)", "has the function foo; there are floordiv, mod, max, min"),
     ("a b", "has 'b' where a comma or an operator should be"),
+    ("(" * 5000 + "a" + ")" * 5000, "is nested too deeply"),
 ])  # fmt: skip
 def test_texts_that_are_no_shapes(text, words):
     with pytest.raises(ValueError, match=words):

@@ -75,6 +75,7 @@ def test_one_hot():
     assert nn.one_hot(np.array([0, 2, 5, -1]), 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
     assert nn.one_hot(np.array([0, 1]), 3, axis=0, dtype="int8").shape == (3, 2)
     assert nn.one_hot(1, 2).tolist() == [0, 1]
+    assert nn.one_hot(np.array([True, False]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
     with pytest.raises(ValueError, match="axis 3 is out of range"):
         nn.one_hot(np.array([0]), 2, axis=3)
 

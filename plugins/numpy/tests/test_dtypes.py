@@ -126,7 +126,7 @@ def test_numbers_beside_narrow_arrays_where_64_bits_are_on():
 
 
 def test_dtypes_of_jax_where_64_bits_are_on():
-    z, n, x = np.array([1, 2j], "c8"), np.array([1, 3, 7], "i4"), np.array([1, 3, 7], "f4")
+    z, n = np.array([1, 2j], "c8"), np.array([1, 3, 7], "i4")
     with rb.config.override(enable_x64=True):
         assert rnp.argmax(z).dtype == rnp.argmin(z, axis=0).dtype == np.int64
         assert rnp.angle(n).dtype == rnp.angle(n > 2, deg=True).dtype == np.float64

@@ -198,6 +198,25 @@ def test_views_of_traced_arrays_and_scalars():
         rnp.float32(1).view("int8")
 
 
+def test_an_object_that_gives_itself():
+    class Circle:
+        def __jax_array__(self):
+            return self
+
+    circle = Circle()
+    for take in (rnp.asarray, rnp.sum, rb.device_put, lambda c: rnp.ones(2) + c, lambda c: rnp.ones(2)[c]):
+        with pytest.raises(TypeError, match=r"Circle\.__jax_array__ returned the object itself"):
+            take(circle)
+
+
+def test_vander_of_many_columns_is_one_operation():
+    x = rnp.array([2.0, -1.0])
+    found = rnp.vander(x, 70, increasing=True)
+    assert found[:, :64].tolist() == rnp.vander(x, 64, increasing=True).tolist()
+    assert rnp.vander(x, 70)[1, -3:].tolist() == [1.0, -1.0, 1.0]
+    assert rnp.vander(rnp.zeros(0), 2**31).shape == (0, 2**31)
+
+
 def test_the_array_api_standard():
     x = rnp.asarray(X)
     assert x.__array_namespace__() is rnp and x.__array_namespace__(api_version="2024.12") is rnp

@@ -101,6 +101,9 @@ def test_the_server_says_who_can_reach_it():
         port = free.getsockname()[1]
     with pytest.raises(ValueError, match="no server is running"):
         profiler.stop_server()
+    for wrong in (-1, 0, 2**16):
+        with pytest.raises(ValueError, match=f"a port is a number from 1 to 65535, got {wrong}"):
+            profiler.start_server(wrong)
     with pytest.warns(UserWarning, match=f"port {port} listens on all interfaces"):
         server = profiler.start_server(port)
     with pytest.raises(ValueError, match="running already"):

@@ -21,6 +21,7 @@ def test_every_type_and_norm(type, norm):
 
 
 @pytest.mark.needs("bfloat16")
+@pytest.mark.narrow
 def test_sizes_axes_and_dtypes():
     x = random.normal(size=(3, 4, 5))
     close(fft.dct(ours(x), n=3, axis=1), scipy.fft.dct(x, n=3, axis=1))

@@ -52,6 +52,7 @@ def test_images_between_their_points(mode):
 
 
 @pytest.mark.needs("bfloat16")
+@pytest.mark.narrow
 def test_images_of_whole_numbers_and_other_dtypes():
     whole = np.arange(12).reshape(3, 4)
     found = map_coordinates(whole, [np.array([0.5, 1.5]), np.array([0.6, 3.2])], 1)

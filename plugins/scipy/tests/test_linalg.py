@@ -123,6 +123,7 @@ def test_derivatives():
     check_gradient(lambda a, c: linalg.qr_multiply(a, c), A, B.T)
 
 
+@pytest.mark.narrow
 def test_batches():
     a, b = random.normal(size=(3, 4, 4)), random.normal(size=(3, 4, 2))
     check_batches(lambda a, b: (linalg.solve(a, b), linalg.lu_solve(linalg.lu_factor(a), b, 1),
@@ -139,6 +140,7 @@ def test_bfloat16_stays_bfloat16():
     assert linalg.solve(rnp.eye(2, dtype="bfloat16"), rnp.ones(2, "bfloat16")).dtype == "bfloat16"
 
 
+@pytest.mark.narrow
 def test_messages():
     for wrong, words in (
         (lambda: linalg.inv(B), "inv: a must be square"),

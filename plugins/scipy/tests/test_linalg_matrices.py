@@ -25,6 +25,7 @@ def test_structured(case):
     close(getattr(linalg, name)(*map(ours, args)), getattr(scipy.linalg, name)(*args))
 
 
+@pytest.mark.narrow
 def test_batches_and_derivatives_of_structured():
     x = random.normal(size=(2, 4))
     for name in ("toeplitz", "hankel", "circulant", "companion", "fiedler", "fiedler_companion"):

@@ -20,6 +20,7 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.narrow
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name), extraglobs={"rnp": rnp, "np": np})
     assert result.attempted > 0

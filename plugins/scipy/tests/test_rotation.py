@@ -26,6 +26,7 @@ def test_other_forms():
     close(ONE.as_rotvec(degrees=True), WANTED_ONE.as_rotvec(degrees=True))
 
 
+@pytest.mark.narrow
 def test_from_other_forms():
     for name, value in (
         ("from_matrix", WANTED.as_matrix()), ("from_rotvec", VECTORS), ("from_mrp", VECTORS),

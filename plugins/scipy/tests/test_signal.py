@@ -40,6 +40,7 @@ def test_convolution(mode):
 
 
 @pytest.mark.needs("bfloat16")
+@pytest.mark.narrow
 def test_dtypes_derivatives_and_batches_of_convolution():
     assert signal.convolve(np.arange(3), np.arange(2)).tolist() == [0, 0, 1, 2]
     assert signal.convolve(np.arange(3), np.arange(2)).dtype == "float32"

@@ -357,6 +357,7 @@ def test_the_logarithm_of_boxcox_has_the_derivatives_of_its_limit():
         (lambda: rb.grad(rb.grad(special.betainc))(1.0, 2.0, 0.5), TypeError, r"second derivative by"),
     ],
 )  # fmt: skip
+@pytest.mark.narrow
 def test_errors_say_what_to_do(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -174,6 +174,7 @@ def test_making(draw):
     assert x.data.shape == (2, 2, 4) and not x.todense().any()
 
 
+@pytest.mark.narrow
 def test_random_places_are_different():
     key = rb.random.key(0)
     for shape, nse, n_batch in (

@@ -322,6 +322,8 @@ class Config:
 
     def _meant(self, name: str) -> tuple[Alias | None, list[Setting]]:
         """``(alias or None, settings)``: what a user means by a name, which may be JAX's."""
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a setting is a str, got {type(name).__name__} {name!r:.60}")
         plain = name.removeprefix("jax_")
         if plain not in self._settings and plain not in self._aliases and self._find_more is not None:
             self._find_more(True)

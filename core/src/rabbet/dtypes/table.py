@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.given import is_abstract, parsed, python_type
 from rabbet.dtypes.promotion_order import Lattice
 from rabbet.dtypes.specs import (
@@ -380,7 +381,7 @@ class DTypeTable:
         if isinstance(value, (np.ndarray, np.generic)):
             return self.narrow(value.dtype), False
         if hasattr(value, "__jax_array__") and not isinstance(value, type):
-            return self._typing(value.__jax_array__())
+            return self._typing(array_of(value))
         if isinstance(value, tuple(PYTHON)):  # a subclass, such as an IntEnum
             return DEFAULTS[config.enable_x64][python_type(value)], True
         return self.canonicalize(value), value is int or value is float or value is complex

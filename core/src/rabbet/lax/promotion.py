@@ -12,6 +12,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
 from rabbet.lax import broadcasting
 from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.messages.source_positions import stacklevel
@@ -48,7 +49,7 @@ def opened(x: Any) -> Any:
     """The array that an object gives by ``__jax_array__``; everything else as it is."""
     if type(x) is Array or type(x) is Tracer or not hasattr(x, "__jax_array__"):
         return x
-    return x.__jax_array__()
+    return array_of(x)
 
 
 def beside(x: ArrayLike, y: ArrayLike) -> Sequence[Any]:

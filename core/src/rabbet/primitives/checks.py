@@ -1,5 +1,7 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
+import operator
+
 from rabbet import dtypes
 from rabbet.errors import AxisError
 from rabbet.messages.source_positions import describe_function
@@ -157,6 +159,13 @@ def aligned(args):
     ]
 
 
+def whole_axis(name, axis):
+    """An axis as an int."""
+    if not hasattr(type(axis), "__index__"):
+        raise TypeError(f"{name}: an axis is an integer, got {type(axis).__name__} {axis!r:.60}")
+    return operator.index(axis)
+
+
 def axis_in_range(name, axis, ndim):
     """A non-negative axis from one that may count from the end.
 
@@ -171,6 +180,8 @@ def axis_in_range(name, axis, ndim):
       >>> axis_in_range("sum", -1, 3)
       2
     """
+    if type(axis) is not int:
+        axis = whole_axis(name, axis)
     if not -ndim <= axis < ndim:
         raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim if ndim else axis

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.narrowing import refuse_masked
 from rabbet.program.avals import ShapedArray
 
@@ -48,7 +49,7 @@ def typeof(x):
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return _scalar_avals[base]
     if hasattr(x, "__jax_array__"):
-        return typeof(x.__jax_array__())
+        return typeof(array_of(x))
     instead = getattr(type(x), "not_an_array", None)  # such as a Ref, of which the value was meant
     if instead is not None:
         raise TypeError(f"{x!r:.60} is not an array: {instead}")

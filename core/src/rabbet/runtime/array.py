@@ -15,6 +15,7 @@ from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards, unheard
 from rabbet.runtime.devices import default_device
+from rabbet.runtime.host_calls import running
 from rabbet.runtime.placement import placed_by, placement, spread_placement
 from rabbet.runtime.sharding import OtherMemorySharding, SingleDeviceSharding
 from rabbet.runtime.shared_memory import GivenUp, is_shared
@@ -127,7 +128,9 @@ class Array(metaclass=ArrayType):
         """Give up the memory now, but for what other arrays share of it: those over several devices and their
         ``addressable_shards``. Using the array afterwards raises ``DeletedArrayError``.
         """
-        if is_shared(self.raw):
+        # Within a callback the program that called it may be reading the array: jaxlib would wait for its
+        # end, which waits for us.
+        if running.depth or is_shared(self.raw):
             self.raw = GivenUp(self.raw.aval)
         else:
             self.raw.delete()

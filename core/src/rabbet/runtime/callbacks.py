@@ -6,7 +6,6 @@ and turns an exception into text. So arguments are copied into arrays, the funct
 """
 
 import contextlib
-import threading
 
 import numpy as np
 
@@ -14,15 +13,7 @@ from rabbet.program.context import Context, context
 from rabbet.runtime.array import from_host
 from rabbet.runtime.device_groups import DeviceGroup
 from rabbet.runtime.failures import put_aside
-
-
-class _Running(threading.local):
-    depth = 0
-
-
-running = _Running()
-"""``depth``: how many callbacks of compiled programs are running on this thread, one inside the other."""
-
+from rabbet.runtime.host_calls import running
 
 failed_over: dict = {}
 """What callbacks of programs over several devices raised, by their ``DeviceGroup``, until it is raised
@@ -71,4 +62,4 @@ def for_device(callback, device):
     return call
 
 
-__all__ = ["for_device", "on_host", "running"]
+__all__ = ["for_device", "on_host"]

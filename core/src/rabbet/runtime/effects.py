@@ -7,7 +7,7 @@ from collections import deque
 
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program import effects
-from rabbet.runtime import callbacks, failures, interruptible, oversight
+from rabbet.runtime import callbacks, failures, host_calls, interruptible, oversight
 from rabbet.runtime.array import Array
 from rabbet.runtime.device_groups import DeviceGroup
 
@@ -75,13 +75,13 @@ def started(token, ordered):
         for effect in ordered:
             _latest[effect] = token
         oldest = _under_way.popleft() if len(_under_way) > MOST_UNDER_WAY else None
-    if oldest is not None and not callbacks.running.depth:
+    if oldest is not None and not host_calls.running.depth:
         wait(oldest)
 
 
 def wait_for(ordered):
     """Wait for the program that was started before with one of these effects."""
-    if callbacks.running.depth:  # the program that called us is that one: it waits for us
+    if host_calls.running.depth:  # the program that called us is that one: it waits for us
         return
     with _lock:
         tokens = [_latest.pop(e) for e in ordered if e in _latest]

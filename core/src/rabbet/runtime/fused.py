@@ -13,6 +13,7 @@ import numpy as np
 
 from rabbet import tree
 from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars
@@ -120,7 +121,7 @@ def opened(x):
         return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
     if isinstance(x, (type, SymbolicDimension)) or not hasattr(x, "__jax_array__"):
         return x  # a dimension may stand for a shape
-    return x.__jax_array__()
+    return array_of(x)
 
 
 class _Dynamic:

@@ -53,7 +53,11 @@ def handed_over(plain, name):
     def run_elsewhere(raws, **options):
         if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
             return plain(raws, **options)
-        return _helper().run(
+        try:
+            helper = _helper()
+        except RuntimeError:  # the interpreter exits, or the system has no more threads
+            return plain(raws, **options)
+        return helper.run(
             plain,
             (raws,),
             options,
@@ -89,7 +93,10 @@ def stoppable(exe, name):
                 return plain([*raws, never], **options)
             if not raw.is_ready():  # then the program does not run here, and another may be stopped meanwhile
                 return otherwise(raws, **options)
-        watch = _watches[0] if _watches else Watch()
+        try:
+            watch = _watches[0] if _watches else Watch()
+        except RuntimeError:  # the interpreter exits, or the system has no more threads
+            return plain([*raws, never], **options)
         watch.table = goes_on
         goes_on[1] = True
         # A signal that came before this is handled when it returns, and one that comes later is told of.
@@ -134,9 +141,11 @@ def to_the_end(function, *args):
     """
     if threading.get_ident() != threading.main_thread().ident:
         return function(*args)
-    return _helper().run(
-        function, args, {}, "the compiler is still at work, on a thread of its own", ends=True
-    )
+    try:
+        helper = _helper()
+    except RuntimeError:  # the interpreter exits, or the system has no more threads
+        return function(*args)
+    return helper.run(function, args, {}, "the compiler is still at work, on a thread of its own", ends=True)
 
 
 def watched(function, look, every, give_up, note):

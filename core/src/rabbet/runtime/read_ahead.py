@@ -58,10 +58,14 @@ class ReadAhead:
         keys = [key for platform, key in self._last if platform == client.platform]
         if not keys:
             return
-        self._ahead |= {key: Program(client) for key in keys}
-        threading.Thread(
+        thread = threading.Thread(
             target=self._load_all, args=(client, keys), name="rabbet-read-ahead", daemon=True
-        ).start()
+        )
+        self._ahead |= {key: Program(client) for key in keys}
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter exits, or the system has no more threads
+            self._ahead.clear()
 
     def take(self, key, client):
         """The executable loaded for `key` and `client`, waiting for it if it is under way; None if the caller

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.errors import ShardingError
 from rabbet.messages.source_positions import describe_function
@@ -106,7 +107,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
     if kind is Tracer:
         raise leaked(x)
     if hasattr(x, "__jax_array__"):
-        return to_array(x.__jax_array__(), device)
+        return to_array(array_of(x), device)
     if dtype is not None:
         refuse_masked(x)
         host = np.asarray(x)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.checking import check
@@ -80,7 +81,7 @@ class Stage(Interpreter):
         if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
             return Literal(x[()], typeof(x))
         if type(x) is not Tracer and hasattr(x, "__jax_array__"):  # its array may be another later
-            return self.atom(x.__jax_array__())
+            return self.atom(array_of(x))
         return self.capture(x)
 
     def capture(self, x):

@@ -270,6 +270,8 @@ class Pmapped:
         if len(sizes) != 1:
             what = f"of the sizes {sorted(sizes)}" if sizes else "none; give axis_size"
             raise ValueError(f"{self.who}: the mapped dimensions must have one size, got {what}")
+        if not all(sizes):
+            raise ValueError(f"{self.who}: there are no examples, the mapped dimensions have the size 0")
         return sizes.pop()
 
     def mesh(self, size, inner):

@@ -181,6 +181,7 @@ def test_what_does_not_fit_is_refused():
             ShardingError,
             "the pmap around it has the devices",
         ),
+        (lambda: rb.pmap(lambda x: x)(np.ones((0, 3))), ValueError, "there are no examples"),
         (lambda: rb.device_put_sharded([1.0], rb.devices()), ValueError, "1 shards for 8 devices"),
     ):
         with pytest.raises(error, match=words):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.dtypes.array_givers import array_of
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
@@ -129,7 +130,7 @@ def proper(item: Any, aval: ShapedArray) -> Any:
     if isinstance(item, (np.ndarray, np.generic, bool)):
         return proper_host(item, aval)
     if hasattr(item, "__jax_array__"):
-        return proper(item.__jax_array__(), aval)
+        return proper(array_of(item), aval)
     if hasattr(item, "__index__"):
         return item.__index__()
     raise not_an_index(f"{kind.__name__} {item!r}", aval)

@@ -201,6 +201,8 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
              [0., 0., 1.]], dtype=float32)
     """
     x = rnp.asarray(x)
+    if dtypes.kind(x.dtype) == "b":  # which count to 1 only
+        x = x.astype("int32")
     size = dimension_of(num_classes)
     axis = operator.index(axis)
     if not -x.ndim - 1 <= axis <= x.ndim:

@@ -103,7 +103,10 @@ def converted(x, dtype):
     if isinstance(x, (list, tuple, range)):
         return from_sequence(x, dtype)
     if hasattr(x, "__jax_array__"):
-        return converted(x.__jax_array__(), dtype)
+        given = x.__jax_array__()
+        if given is x:
+            raise TypeError(f"array: {type(x).__name__}.__jax_array__ returned the object itself")
+        return converted(given, dtype)
     if isinstance(x, (int, float, complex)):  # subclasses of the numbers, such as enums
         return converted(dtypes.scalar_type_of(x)(x), dtype)
     if (

@@ -6,9 +6,13 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.arguments import as_array, axes_of, check, requested
+from rabbet.numpy.arithmetic import power
 from rabbet.numpy.conversion import asarray, on_device
 from rabbet.numpy.creation import default_float
 from rabbet.numpy.reductions import converted, sum
+
+# So many columns of powers are products of the one before; more would make a program that compiles for long.
+MOST_PRODUCTS = 64
 
 
 def below(rows, columns, k, compare=lax.ge):
@@ -257,6 +261,9 @@ def vander(x, N=None, increasing=False):
     if x.aval.ndim != 1:
         raise ValueError(f"vander takes a vector, got {x.aval.str_short()}")
     n = x.aval.shape[0] if N is None else N
+    if n > MOST_PRODUCTS:
+        powers = lax.broadcasted_iota("int32", (x.aval.shape[0], n), 1)
+        return power(x[:, None], powers if increasing else n - 1 - powers).astype(x.dtype)
     ones = lax.full_like(x, 1)
     columns = [ones]
     for _ in range(n - 1):

@@ -1,5 +1,6 @@
 """A server by which viewers, such as TensorBoard's, ask this process for a trace."""
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,7 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
       the server, which ``stop_server()`` ends.
 
     Raises:
-      ValueError: if the server runs already.
+      ValueError: if the server runs already, or there is no such port.
 
     Example:
       >>> server = rb.profiler.start_server(9012, all_interfaces=True)
@@ -35,6 +36,9 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
     """
     if _server:
         raise ValueError("start_server: a server is running already; end it first, with stop_server()")
+    port = operator.index(port)
+    if not 0 < port < 2**16:
+        raise ValueError(f"start_server: a port is a number from 1 to 65535, got {port}")
     if not all_interfaces:
         warnings.warn(
             f"start_server: XLA's profile server at port {port} listens on all interfaces of this machine, "

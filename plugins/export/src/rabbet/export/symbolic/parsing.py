@@ -137,7 +137,10 @@ def symbolic_shape(
             reader.take("_")
             dims.append(_like(reader, like, len(dims)))
         else:
-            dims.append(reader.sum())
+            try:
+                dims.append(reader.sum())
+            except RecursionError:
+                raise ValueError(f"the shape {reader.text!r:.40} is nested too deeply") from None
         if not reader.at(","):
             break
         reader.take(",")
