@@ -4,6 +4,7 @@ import importlib.metadata
 import signal
 import sys
 import threading
+import time
 import types
 import warnings
 
@@ -63,6 +64,33 @@ def test_no_exception_of_a_handler_is_lost(raised, monkeypatch):
             caught.append(error)
     assert caught == raised
     assert product(x, 2.0).tolist() == [3.0] * 100
+
+
+@pytest.mark.parametrize("kind", ["KeyboardInterrupt", "Alarm"])
+def test_a_signal_while_a_program_computes_that_calls_python(raised, kind):
+    """Python handles it when it is called, at the door of the callback."""
+    came = []
+
+    def compute(x):
+        for _ in range(3):
+            x = x @ x * 1e-3
+        shape = rb.ShapeDtypeStruct((), "float32")
+        return rb.experimental.io_callback(lambda a: came.append(a) or a, shape, x.sum(), ordered=True)
+
+    step, x = rb.jit(compute), rnp.ones((900, 900))
+    step(x).block_until_ready()
+    began = time.perf_counter()
+    step(x).block_until_ready()
+    number = signal.SIGINT if kind == "KeyboardInterrupt" else signal.SIGUSR1
+    sender = threading.Timer(
+        (time.perf_counter() - began) / 3, signal.pthread_kill, (threading.get_ident(), number)
+    )
+    with pytest.raises(KeyboardInterrupt if kind == "KeyboardInterrupt" else Alarm):
+        sender.start()
+        while True:
+            step(x).block_until_ready()
+    sender.join()
+    assert np.isfinite(step(x).item())
 
 
 def offer(name, module, group):

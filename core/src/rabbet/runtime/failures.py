@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 
 from rabbet.runtime import exhausted
+from rabbet.runtime.interrupted_calls import raised_at_the_door
 
 # Those whose text never arrives, because nobody read the result, are dropped in the end.
 MOST_WAITING = 64
@@ -41,7 +42,7 @@ def original(error):
     """
     found = _mark.search(str(error))
     if found is None:
-        return None
+        return raised_at_the_door(str(error))
     number = int(found[1])
     with _lock:
         error = _waiting.get(number)
