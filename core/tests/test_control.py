@@ -90,6 +90,14 @@ def test_numbers_that_loops_begin_with_are_literals():
         assert not program.consts
 
 
+@pytest.mark.needs("jit")
+def test_loops_of_more_steps_than_an_int32_counts():
+    with rb.enable_x64(True):
+        text = rb.jit(lambda x: lax.fori_loop(0, 2**31, lambda i, v: v + i, x)).lower(0).as_text()
+        assert "dense<2147483648> : tensor<i64>" in text
+        assert int(lax.fori_loop(2**31, 2**31 + 3, lambda i, v: v + i, 0)) == 3 * 2**31 + 3
+
+
 def test_bounds_of_fori_loop():
     n = rb.device_put(np.int32(4))
     assert int(lax.fori_loop(1, n, lambda i, v: v + i, 0)) == 6

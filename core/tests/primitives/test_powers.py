@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from rabbet import lax
+from rabbet.testing.draws import device_array
 from rabbet.testing.rows.powers import ROWS
 from rabbet.testing.suite import law_tests
 
@@ -35,3 +36,11 @@ def test_integers_have_no_negative_powers():
         TypeError, match=r"cannot be raised to the negative power -1; convert i32\[1\] to a float dtype"
     ):
         lax.integer_pow(ints(2), -1)
+
+
+def test_the_modulus_is_infinite_where_a_part_is():
+    inf, nan = np.inf, np.nan
+    z = np.array(
+        [complex(inf, nan), complex(nan, -inf), complex(nan, 1), complex(-inf, inf), 3 + 4j], "complex64"
+    )
+    np.testing.assert_array_equal(np.asarray(lax.abs(device_array(z))), np.float32([inf, inf, nan, inf, 5]))

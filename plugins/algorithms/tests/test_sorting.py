@@ -73,3 +73,15 @@ def test_numbers_of_few_bits(numbers, wide):
     assert order.tolist() == [3, 1, 0, 4, 2]
     values, places = lax.top_k(x, 2)
     assert wide(values) == [4, 3] and places.tolist() == [2, 4]
+
+
+def test_the_largest_come_as_a_list():
+    """As under JAX, and so a tree that holds them is the same there."""
+    x = floats(3.0, 1.0, 4.0)
+    for found in (
+        lax.top_k(x, 2),
+        lax.top_k(x[None], 2, axis=1),
+        lax.approx_max_k(x, 2),
+        lax.approx_min_k(x, 2),
+    ):
+        assert type(found) is list

@@ -37,8 +37,23 @@ def test_the_vector_has_the_promoted_dtype_and_the_order_of_the_leaves():
 
 
 def test_unravel_refuses_another_shape_or_dtype():
-    _, unravel = ravel_pytree([np.ones(3, "float32")])
+    _, unravel = ravel_pytree([np.ones(2, "float32"), np.int32(1)])
     with pytest.raises(TreeError, match=r"a vector of shape \(3,\), got shape \(4,\)"):
         unravel(np.ones(4, "float32"))
     with pytest.raises(TypeError, match="a vector of float32, got int32; convert it with astype"):
         unravel(np.ones(3, "int32"))
+
+
+def test_python_numbers_count_with_their_default_dtypes():
+    flat, unravel = ravel_pytree((1.0, np.arange(2, dtype="float16")))
+    assert flat.dtype == "float32" and not flat.weak_type
+    assert [x.dtype for x in unravel(flat)] == ["float32", "float16"]
+    assert ravel_pytree((1, np.arange(2, dtype="int8")))[0].dtype == "int32"
+    assert ravel_pytree((1, 2))[0].weak_type
+    assert not ravel_pytree((1, np.int32(2)))[0].weak_type
+
+
+def test_a_tree_of_one_dtype_is_made_of_vectors_of_any():
+    _, unravel = ravel_pytree({"a": np.ones(2, "float32"), "b": np.float32(1)})
+    tree_of = unravel(np.arange(3, dtype="float16"))
+    assert [x.dtype for x in tree.leaves(tree_of)] == ["float16", "float16"]

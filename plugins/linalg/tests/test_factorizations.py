@@ -126,3 +126,19 @@ def test_messages():
         lax.linalg.cholesky_update(lax.full((2, 2), 1.0), floats(1, 2, 3))
     with pytest.raises(MissingRule, match="'schur': no derivative is known for it"):
         driver.jvp(lax.linalg.schur, (lax.full((2, 2), 1.0),), (lax.full((2, 2), 1.0),))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_factors_come_as_a_list(dtype):
+    """As under JAX, and so a tree that holds them is the same there."""
+    x = device_array(random(3, 3, dtype=dtype))
+    assert type(lax.linalg.lu(x)) is list
+    for reduced, count in (
+        (lax.linalg.schur(x), 2),
+        (lax.linalg.hessenberg(x), 2),
+        (lax.linalg.tridiagonal(x), 4),
+    ):
+        assert type(reduced) is list and len(reduced) == count
+        assert {out.dtype for out in reduced} == {np.dtype(dtype)}
+    (form,) = lax.linalg.schur(x, compute_schur_vectors=False)
+    assert form.shape == (3, 3)

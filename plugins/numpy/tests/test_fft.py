@@ -75,6 +75,7 @@ def test_the_gradient_of_the_energy_of_a_spectrum():
     [
         (lambda: rnp.fft.rfft(COMPLEX), ValueError, "rfft takes real arrays, got c64.*use fft"),
         (lambda: rnp.fft.fft(REAL, n=0), ValueError, "at least one point"),
+        (lambda: rnp.fft.rfft(rnp.zeros(0)), ValueError, "at least one point"),
         (lambda: rnp.fft.fft(REAL, axis=4), ValueError, "fft: axis 4 is out of range"),
         (lambda: rnp.fft.fft(REAL, axis=(0, 1)), TypeError, "fft: axis must be an int"),
         (lambda: rnp.fft.fftn(REAL, (3,), (0, 1)), ValueError, "1 sizes are given for 2 axes"),
@@ -88,3 +89,14 @@ def test_the_gradient_of_the_energy_of_a_spectrum():
 def test_messages(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_transforms_of_no_points_are_empty(norm):
+    nothing = rnp.zeros((0, 3))
+    assert rnp.fft.fft(nothing[:, 0], norm=norm).shape == (0,)
+    assert rnp.fft.ifft(nothing, axis=0, norm=norm).shape == (0, 3)
+    assert rnp.fft.fft2(nothing, norm=norm).dtype == "complex64"
+    assert rnp.fft.rfft2(nothing, norm=norm).shape == (0, 2)
+    assert rnp.fft.irfft(rnp.zeros(1), norm=norm).shape == (0,)
+    assert rnp.fft.irfft(nothing[:, 0], norm=norm).dtype == "float32"

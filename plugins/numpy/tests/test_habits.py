@@ -237,3 +237,13 @@ def test_the_array_api_standard():
     with pytest.raises(ValueError, match="none of the kinds"):
         info.dtypes(kind="colour")
     assert x.unsafe_buffer_pointer() > 0
+
+
+@pytest.mark.needs("grad")
+def test_floats_viewed_as_complex_numbers_and_back_have_derivatives():
+    x = rnp.array(np.float32([3, 4, 0, 2]))
+    slope = rb.grad(lambda x: rnp.sum(rnp.abs(x.view("complex64")) ** 2))(x)
+    np.testing.assert_allclose(slope, 2 * np.asarray(x), rtol=1e-6)
+    slope = rb.grad(lambda z: rnp.sum(z.view("float32") ** 2))(x.view("complex64"))
+    np.testing.assert_allclose(slope, 2 * np.conj(np.asarray(x).view("complex64")), rtol=1e-6)
+    assert rb.grad(lambda x: x.to_device(rb.devices()[0]).sum())(x).tolist() == [1, 1, 1, 1]

@@ -196,7 +196,7 @@ def test_mapped(name):
     [
         (lambda: rnp.linalg.inv(ours(WIDE)), r"inv takes square matrices.* got f64\[2,3,5\]"),
         (lambda: rnp.linalg.solve(ours(REAL), ours(WIDE)), r"solve takes .* f64\[2,4,4\] and f64\[2,3"),
-        (lambda: rnp.linalg.qr(ours(WIDE), "full"), "mode must be one of 'reduced'.* got 'full'"),
+        (lambda: rnp.linalg.qr(ours(WIDE), "economic"), "mode must be one of 'reduced'.* got 'economic'"),
         (lambda: rnp.linalg.norm(ours(WIDE), 3, (0, 1)), "for matrices ord must be one of None, 'fro'"),
         (lambda: rnp.linalg.norm(ours(WIDE), 1), "takes a vector or a matrix"),
         (lambda: rnp.linalg.norm(ours(VECTOR), "fro"), "ord='fro' is for matrices"),
@@ -217,3 +217,12 @@ def test_it_is_imported_when_it_is_used():
     code = "import sys, rabbet.numpy as rnp; print('rabbet.numpy.linalg' in sys.modules, rnp.linalg.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "rabbet.numpy.linalg"]
+
+
+def test_qr_by_its_older_names():
+    a = rnp.array(np.float32([[1, 2], [3, 4], [5, 6]]))
+    full = rnp.linalg.qr(a, mode="full")
+    for out, want in zip(full, rnp.linalg.qr(a)):
+        np.testing.assert_array_equal(np.asarray(out), np.asarray(want))
+    raw = rnp.linalg.qr(a, mode="raw")
+    assert raw.Q.shape == (2, 3) and raw.R.shape == (2,)

@@ -50,6 +50,7 @@ def test_minima_where_64_bits_are_on(method, dtype):
         assert out.x.dtype == dtype
         assert bool(out.success)
         np.testing.assert_allclose(out.x, [3, 2], atol=1e-3)
+        assert {x.dtype for x in (out.nit, out.nfev, out.njev, out.status)} == {np.dtype("int64")}
 
 
 def test_the_inverse_hessian_and_few_steps():

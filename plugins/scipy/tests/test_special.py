@@ -367,3 +367,38 @@ def test_errors_say_what_to_do(call, error, words):
 def test_a_traced_size_is_refused():
     with pytest.raises(TypeError, match=r"bernoulli: n decides the shape .* make it a static argument"):
         rb.jit(special.bernoulli)(3)
+
+
+def test_bessel_functions_of_whole_orders():
+    z = np.float32([0, 1e-6, 0.01, 0.7, -2, 5, 12, 25])
+    for name, n_iter in (("given", 60), ("default", 50)):
+        found = np.asarray(special.bessel_jn(rnp.array(z), v=4, n_iter=n_iter))
+        np.testing.assert_allclose(found, sp.jv(np.arange(5)[:, None], z), rtol=1e-4, atol=1e-6, err_msg=name)
+    slopes = rb.vmap(rb.jacfwd(lambda x: special.bessel_jn(x, v=3)))(rnp.array(z)).T
+    np.testing.assert_allclose(slopes, sp.jvp(np.arange(4)[:, None], z), rtol=1e-4, atol=1e-6)
+    back = rb.grad(lambda x: special.bessel_jn(x, v=3)[3])(2.5)
+    np.testing.assert_allclose(back, sp.jvp(3, 2.5), rtol=1e-5)
+    with pytest.raises(ValueError, match="v must not be negative"):
+        special.bessel_jn(1.0, v=-1)
+
+
+def test_results_of_python_numbers_are_as_strong_as_under_jax():
+    strong = {
+        "beta": (1.0, 2.0), "exp1": (2.0,), "expi": (2.0,), "expn": (1, 2.0), "fresnel": (0.5,),
+        "gamma": (3.0,), "gammasgn": (0.5,), "hyp1f1": (1.0, 2.0, 0.5), "log_ndtr": (1.0,),
+        "multigammaln": (3.0, 2), "ndtr": (1.0,), "ndtri": (0.5,), "poch": (2.0, 3.0), "sici": (0.5,),
+        "spence": (2.0,), "logsumexp": (1.0,),
+    }  # fmt: skip
+    for name, values in strong.items():
+        for out in rb.tree.leaves(getattr(special, name)(*values)):
+            assert not out.weak_type and out.dtype == "float32", name
+    weak = {
+        "betaln": (1.0, 2.0),
+        "digamma": (1.0,),
+        "erf": (0.5,),
+        "erfinv": (0.5,),
+        "factorial": (3,),
+        "i0": (1.0,),
+    }
+    for name, values in weak.items():
+        assert getattr(special, name)(*values).weak_type, name

@@ -328,6 +328,7 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
         cls.real = property(folded(real), doc="The real part.")
         cls.imag = property(folded(imag), doc="The imaginary part.")
         cls.flat = property(folded(flat), doc="The elements in one dimension.")
+        cls.to_device = to_device
         for name in METHODS:
             setattr(cls, name, Method(name))
         cls.__dir__ = listed
@@ -335,7 +336,7 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
         cls.at = property(
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
-    array.to_device, array._repr_html_ = to_device, notebook_table
+    array._repr_html_ = notebook_table
     array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
     array.__hash__ = ARRAY_HASH
     tracer.__hash__ = lambda self: id(self) >> 4

@@ -5,6 +5,8 @@ carrying values from one step to the next and stacking the others; it is lowered
 differentiated in its own right.
 """
 
+import numpy as np
+
 from rabbet import dtypes, tree
 from rabbet.lowering import stopping
 from rabbet.lowering.regions import Region, types_of
@@ -289,7 +291,8 @@ def scan_by_while(op, args):
     unroll = max(1, min(op.params.get("unroll", 1), length))
     while length % unroll:
         unroll -= 1
-    state = [zeros.full_of_type(ShapedArray((), INDEX), 0), *carry, *stacks]
+    counting = INDEX if length <= np.iinfo(INDEX).max else np.dtype("int64")
+    state = [zeros.full_of_type(ShapedArray((), counting), 0), *carry, *stacks]
     held = [*consts, *xs]
 
     def step(*flat):

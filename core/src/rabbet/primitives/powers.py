@@ -143,7 +143,22 @@ def lower_abs(op, x):
     (a,) = op.in_avals
     if a.kind == "u":
         return x
-    return op.emit(f"stablehlo.abs {x} : ({a.mlir}) -> {op.out.mlir}")
+    out = op.emit(f"stablehlo.abs {x} : ({a.mlir}) -> {op.out.mlir}")
+    return infinite_where_a_part_is(op, a, x, out) if a.kind == "c" else out
+
+
+def infinite_where_a_part_is(op, a, z, size):
+    """``size``, and infinity for an infinite ``z``: beside a NaN the compiler's own size is NaN."""
+    real, flag = op.out.mlir, op.out.update(dtype="bool").mlir
+    scalar = op.out.update(shape=())
+    infinity = op.broadcast_operand(op.constant(math.inf, scalar), scalar, op.out.shape)
+    found = []
+    for part in ("real", "imag"):
+        x = op.emit(f"stablehlo.{part} {z} : ({a.mlir}) -> {real}")
+        x = op.emit(f"stablehlo.abs {x} : {real}")
+        found.append(op.emit(f"stablehlo.compare EQ, {x}, {infinity} : ({real}, {real}) -> {flag}"))
+    either = op.emit(f"stablehlo.or {found[0]}, {found[1]} : {flag}")
+    return op.emit(f"stablehlo.select {either}, {infinity}, {size} : ({flag}, {real}, {real}) -> {real}")
 
 
 @abs.rule("jvp")

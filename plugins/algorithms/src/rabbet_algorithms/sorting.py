@@ -54,7 +54,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return sort((keys, values), dimension, is_stable, 1)
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions (int32).
 
     Among equal elements the first ones are taken, in their order, also where ``is_stable=False`` does not
@@ -62,22 +62,22 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
 
     Example:
       >>> lax.top_k(rnp.array([3, 1, 4]), 2)
-      (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
+      [Array([4, 3], dtype=int32), Array([2, 0], dtype=int32)]
     """
     ndim = typeof(operand).ndim
     axis = axis_in_range("top_k", operator.index(axis), ndim)
     if axis == ndim - 1:
-        return tuple(primitives.top_k(operand, k=operator.index(k)))
+        return list(primitives.top_k(operand, k=operator.index(k)))
     order = (*[d for d in range(ndim) if d != axis], axis)
     back = tuple([order.index(d) for d in range(ndim)])
     found = primitives.top_k(lax.transpose(operand, order), k=operator.index(k))
-    return tuple([lax.transpose(x, back) for x in found])
+    return [lax.transpose(x, back) for x in found]
 
 
 def approx_max_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple:  # fmt: skip
+) -> list:  # fmt: skip
     """The ``k`` largest elements along a dimension, from the largest on, and their positions (int32).
 
     JAX's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
@@ -90,11 +90,11 @@ def approx_max_k(
       reduction_dimension: along which to search.
 
     Returns:
-      (values, positions), of size ``k`` along that dimension.
+      [values, positions], of size ``k`` along that dimension.
 
     Example:
       >>> lax.approx_max_k(rnp.array([3.0, 1.0, 4.0]), 2)
-      (Array([4., 3.], dtype=float32), Array([2, 0], dtype=int32))
+      [Array([4., 3.], dtype=float32), Array([2, 0], dtype=int32)]
     """
     return _approximately("approx_max_k", operand, k, reduction_dimension, recall_target)
 
@@ -102,18 +102,16 @@ def approx_max_k(
 def approx_min_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple:  # fmt: skip
+) -> list:  # fmt: skip
     """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
     ``approx_max_k``.
 
     Example:
       >>> lax.approx_min_k(rnp.array([3.0, 1.0, 4.0]), 2)
-      (Array([1., 3.], dtype=float32), Array([1, 0], dtype=int32))
+      [Array([1., 3.], dtype=float32), Array([1, 0], dtype=int32)]
     """
-    values, places = _approximately(
-        "approx_min_k", lax.neg(operand), k, reduction_dimension, recall_target
-    )
-    return lax.neg(values), places
+    values, places = _approximately("approx_min_k", lax.neg(operand), k, reduction_dimension, recall_target)
+    return [lax.neg(values), places]
 
 
 def _approximately(name, operand, k, dimension, recall):

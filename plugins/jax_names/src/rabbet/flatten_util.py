@@ -21,9 +21,11 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
       pytree: a tree of arrays and scalars.
 
     Returns:
-      ``(flat, unravel)``: a vector of the dtype that the leaves promote to, and the function that makes a
-      vector of that length and dtype into a tree of the same structure, shapes and dtypes. The vector of
-      a tree without leaves is empty and has the default float dtype.
+      ``(flat, unravel)``: a vector of the dtype that the leaves promote to, where Python numbers count as
+      arrays of their default dtypes, and the function that makes a vector of that length and dtype into a
+      tree of the same structure, shapes and dtypes. Where all leaves have one dtype, ``unravel`` takes
+      vectors of any dtype and leaves it. The vector of a tree without leaves is empty and has the default
+      float dtype.
 
     Example:
       >>> flat, restore = rb.flatten_util.ravel_pytree({"a": 1.0, "b": rnp.ones((2, 2))})
@@ -32,7 +34,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """
     leaves, treedef = tree.flatten(pytree)
     avals = [typeof(leaf) for leaf in leaves]
-    dtype = dtypes.result_type(*avals) if avals else dtypes.canonicalize(float)
+    dtype = dtypes.result_type(*[aval.strong() for aval in avals]) if avals else dtypes.canonicalize(float)
+    mixed = any(aval.dtype != dtype for aval in avals)
     size = sum([math.prod(aval.shape) for aval in avals])
 
     @folded
@@ -41,32 +44,31 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         got = typeof(flat)
         if got.shape != (size,):
             raise TreeError(f"unravel expects a vector of shape ({size},), got shape {got.shape}")
-        if got.dtype != dtype:
+        if mixed and got.dtype != dtype:
             raise TypeError(
                 f"unravel expects a vector of {dtype.name}, got {got.dtype.name}; convert it with astype"
             )
-        return treedef.unflatten(_split(flat, avals))
+        return treedef.unflatten(_split(flat, avals, mixed))
 
-    return _join(leaves, avals, dtype), unravel
+    return _join(leaves, avals, dtype, mixed), unravel
 
 
-def _join(leaves: list[Any], avals: list[Any], dtype: Any) -> Any:
+def _join(leaves: list[Any], avals: list[Any], dtype: Any, mixed: bool) -> Any:
     if not leaves:
         return lax.full((0,), 0, dtype)
-    parts = [_vector(leaf, aval, dtype) for leaf, aval in zip(leaves, avals)]
+    if mixed or not all(aval.weak_type for aval in avals):
+        leaves = [lax.convert_element_type(leaf, dtype) for leaf in leaves]
+    parts = [lax.reshape(leaf, (math.prod(aval.shape),)) for leaf, aval in zip(leaves, avals)]
     return lax.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def _vector(leaf: Any, aval: Any, dtype: Any) -> Any:
-    return lax.reshape(lax.convert_element_type(leaf, dtype), (math.prod(aval.shape),))
-
-
-def _split(flat: Any, avals: list[Any]) -> list[Any]:
+def _split(flat: Any, avals: list[Any], mixed: bool) -> list[Any]:
     start, leaves = 0, []
     for aval in avals:
         stop = start + math.prod(aval.shape)
         part = lax.slice(flat, (start,), (stop,)) if len(avals) > 1 else flat
-        leaves.append(_back(lax.reshape(part, aval.shape), aval.dtype))
+        part = lax.reshape(part, aval.shape)
+        leaves.append(_back(part, aval.dtype) if mixed else part)
         start = stop
     return leaves
 

@@ -219,11 +219,11 @@ def proper_values(values: Any, x: ArrayLike, eager: bool) -> ArrayOrTracer:
     given = typeof(values).dtype
     if given != dtype and config.numpy_dtype_promotion == "strict":
         dtypes.promote(values, x)  # refuses
-    if given != dtype and dtypes.kind_rank(given) > dtypes.kind_rank(dtype):
+    if given != dtype and dtypes.result_type(x, values) != dtype:
         warnings.warn(
             f"values of dtype {dtypes.short_name(given)} are put into an array {x.aval.str_short()} and lose "
             f"what it cannot hold; convert them with astype if that is meant",
-            UserWarning,
+            FutureWarning,
             stacklevel=stacklevel(),
         )
     return values

@@ -33,7 +33,7 @@ def as_float(name, x, weak=True):
     """
     x = as_array(name, x)
     if dtypes.kind(x.dtype) in "fc":
-        return x
+        return x if weak or not x.weak_type else with_weak_type(x, False)
     if not x.weak_type:
         return lax.convert_element_type(x, dtypes.to_inexact(x.dtype))
     return with_weak_type(x, weak, dtypes.scalar_dtype(float))

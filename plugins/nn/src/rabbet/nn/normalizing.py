@@ -41,9 +41,12 @@ def floor_like(x):
 def shift(x, axes):
     """``x`` less its maximum over axes, and that maximum, not differentiated; an infinite maximum counts as
     0.
+
+    What is reduced has no tangent already: the rule for maxima would keep ``x`` apart from what made it, and
+    loops that hold a barrier are not compiled as one kernel on CPUs.
     """
-    top = lax.reduce_max(x, axes)
-    top = lax.stop_gradient(lax.select(lax.is_finite(top), top, lax.full_like(top, 0)))
+    top = lax.reduce_max(lax.stop_gradient(x), axes)
+    top = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
     return lax.sub(x, back(top, axes, x.shape)), top
 
 
@@ -78,7 +81,7 @@ def softmax(x, axis=-1, where=None):
 
 def plain_shift(x, axes):
     """``x`` less its maximum over axes, which is not differentiated."""
-    return lax.sub(x, back(lax.stop_gradient(lax.reduce_max(x, axes)), axes, x.shape))
+    return lax.sub(x, back(lax.reduce_max(lax.stop_gradient(x), axes), axes, x.shape))
 
 
 @fused(static=STATIC)

@@ -84,8 +84,8 @@ def pairs(x: Any, aval: ShapedArray, dtype: Any) -> Any:
 def resized(x: Any, dtype: Any, aval: ShapedArray, wanted: Any) -> Any:
     """Numbers as other numbers of the same bits."""
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
-    if have == want:
-        return lax.bitcast_convert_type(x, dtype)
+    if have == want:  # parts of complex numbers are numbers already, and have derivatives
+        return x if x.dtype == dtype else lax.bitcast_convert_type(x, dtype)
     if have > want:
         out = lax.bitcast_convert_type(x, dtype)
         lead = out.shape[:-2] if out.ndim > 1 else ()

@@ -49,7 +49,7 @@ def transformed(name, fft_type, a, s, axes, norm):
     sizes = sizes_of(name, fft_type, s, [a.shape[d] for d in axes])
     if not axes:
         return lax.fft(a, fft_type, ())
-    kept = [*sizes[:-1], sizes[-1] // 2 + 1 if fft_type is IRFFT else sizes[-1]]
+    kept = [*sizes[:-1], sizes[-1] // 2 + 1 if fft_type is IRFFT and sizes[-1] else sizes[-1]]
     a = fitted(a, dict(zip(axes, kept)))
     order = [*[d for d in range(a.ndim) if d not in axes], *axes]
     out = in_threes(lax.transpose(a, order), fft_type, sizes)
@@ -69,10 +69,13 @@ def sizes_of(name, fft_type, s, have):
     """The sizes of the transformed dimensions.
 
     Raises:
-      ValueError: if there are not as many as axes, or one is less than 1.
+      ValueError: if there are not as many as axes, or one that is given is less than 1, or real numbers are
+        none: their transform would have an element.
     """
     if s is None:
-        sizes = have[:-1] + [2 * (n - 1) if fft_type is IRFFT else n for n in have[-1:]]
+        sizes = have[:-1] + [max(2 * (n - 1), 0) if fft_type is IRFFT else n for n in have[-1:]]
+        if fft_type is not RFFT or have[-1:] != [0]:
+            return sizes
     elif len(s) != len(have):
         raise ValueError(f"{name}: {len(s)} sizes are given for {len(have)} axes")
     else:
@@ -111,7 +114,7 @@ def in_threes(a, fft_type, sizes):
 
 def scale_of(norm, inverse, size):
     """By what to multiply, given that the inverse transforms divide by ``size`` already."""
-    if norm in (None, "backward"):
+    if norm in (None, "backward") or not size:
         return 1.0
     if norm == "ortho":
         return size**0.5 if inverse else size**-0.5

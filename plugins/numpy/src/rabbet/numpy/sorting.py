@@ -146,7 +146,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 
     Example:
       >>> rnp.top_k(rnp.array([3, 1, 4]), 2)
-      (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
+      [Array([4, 3], dtype=int32), Array([2, 0], dtype=int32)]
     """
     a, k = array_of("top_k", a), operator.index(k)
     if mode not in ("largest", "smallest"):

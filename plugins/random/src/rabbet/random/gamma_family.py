@@ -325,7 +325,7 @@ def _dirichlet(key, alpha, shape, dtype):
     last = len(full) - 1
     if not full[last]:
         return logs
-    most = lax.stop_gradient(lax.expand_dims(lax.reduce_max(logs, (last,)), (last,)))
+    most = lax.expand_dims(lax.reduce_max(lax.stop_gradient(logs), (last,)), (last,))
     parts = lax.exp(lax.sub(logs, lax.broadcast_in_dim(most, full, tuple(range(len(full))))))
     return lax.div(parts, lax.broadcast_in_dim(lax.reduce_sum(parts, (last,)), full, tuple(range(last))))
 

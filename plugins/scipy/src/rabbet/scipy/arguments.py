@@ -40,23 +40,26 @@ def check(name, *values):
             )
 
 
-def one_dtype(name, *values, kinds="f"):
+def one_dtype(name, *values, kinds="f", weak=True):
     """The values as arrays of their common dtype, made a float if it is none, each in its own shape.
 
     Args:
       name: of the public function, for messages.
       kinds: dtype kinds that it takes, ``"f"`` or ``"fc"``.
+      weak: False: Python numbers become strong, where JAX's result is.
 
     Raises:
       TypeError: if a value is no array or number, or if the common dtype is complex and ``kinds`` is not.
     """
     check(name, *values)
-    dtype, weak = dtypes.promote(*values)
+    dtype, all_weak = dtypes.promote(*values)
     if dtypes.kind(dtype) not in "fc":
         dtype = dtypes.to_inexact(dtype)
     if dtypes.kind(dtype) not in kinds:
         raise DTypeError(f"{name} takes real numbers, got {dtype}; take the real part of it first")
-    return [as_array(x, dtype, weak) for x in values]
+    if all_weak and not weak:
+        return [with_weak_type(as_array(x, dtype, True), False) for x in values]
+    return [as_array(x, dtype, all_weak) for x in values]
 
 
 def inexact(name, *values):
@@ -66,9 +69,9 @@ def inexact(name, *values):
     return broadcast_operands(one_dtype(name, *values, kinds="fc"))
 
 
-def real(name, *values):
+def real(name, *values, weak=True):
     """The values as arrays of one float dtype and one shape. Raises: TypeError, as ``one_dtype``."""
-    return broadcast_operands(one_dtype(name, *values))
+    return broadcast_operands(one_dtype(name, *values, weak=weak))
 
 
 def as_array(x, dtype, weak=False):

@@ -24,8 +24,8 @@ def in_single(function):
             return function(*args, **kwargs)
         wide = [to_dtype(x, SINGLE) if is_narrow(typeof(x).dtype) else x for x in args]
         out = function(*wide, **kwargs)
-        if isinstance(out, tuple):
-            return tuple([back(x, narrow[0]) for x in out])
+        if isinstance(out, (list, tuple)):
+            return type(out)([back(x, narrow[0]) for x in out])
         return back(out, narrow[0])
 
     return call

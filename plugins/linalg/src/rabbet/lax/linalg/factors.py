@@ -63,7 +63,7 @@ def lu(x):
       x: of shape ``(..., m, n)``, floating or complex.
 
     Returns:
-      ``(lu, pivots, permutation)``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and
+      ``[lu, pivots, permutation]``: of shape ``(..., m, n)``, ``l`` below the diagonal (its own is ones) and
       ``u`` on and above it; int32 of shape ``(..., min(m, n))``, with which later row each row was swapped;
       int32 of shape ``(..., m)``, the same as a permutation.
 
@@ -72,7 +72,7 @@ def lu(x):
       >>> permutation
       Array([1, 0], dtype=int32)
     """
-    return tuple(primitives.lu.lu(x))
+    return list(primitives.lu.lu(x))
 
 
 def lu_pivots_to_permutation(pivots, permutation_size):

@@ -12,7 +12,7 @@ def hessenberg(a):
       a: of shape ``(..., n, n)``, floating or complex.
 
     Returns:
-      ``(a, taus)``: of shape ``(..., n, n)``, the Hessenberg form on and above the first lower diagonal and
+      ``[a, taus]``: of shape ``(..., n, n)``, the Hessenberg form on and above the first lower diagonal and
       the reflections' vectors below it; of shape ``(..., n - 1)``, the factors of the reflections.
 
     Example:
@@ -20,7 +20,7 @@ def hessenberg(a):
       >>> packed.shape, taus.shape
       ((3, 3), (2,))
     """
-    return tuple(primitives.reductions.hessenberg(a))
+    return list(primitives.reductions.hessenberg(a))
 
 
 @in_single
@@ -32,7 +32,7 @@ def tridiagonal(a, *, lower=True):
       lower: which triangle is read and written.
 
     Returns:
-      ``(a, d, e, taus)``: of shape ``(..., n, n)``, the tridiagonal form and beyond it the reflections'
+      ``[a, d, e, taus]``: of shape ``(..., n, n)``, the tridiagonal form and beyond it the reflections'
       vectors; its diagonal, real, of shape ``(..., n)``; the diagonal beside it, real, and the factors of the
       reflections, of shape ``(..., n - 1)``.
 
@@ -41,7 +41,7 @@ def tridiagonal(a, *, lower=True):
       >>> d
       Array([1., 1., 1.], dtype=float32)
     """
-    return tuple(primitives.reductions.tridiagonal(a, lower=bool(lower)))
+    return list(primitives.reductions.tridiagonal(a, lower=bool(lower)))
 
 
 @in_single
@@ -54,7 +54,7 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
       sort_eig_vals, select_callable: not used.
 
     Returns:
-      ``(t, q)``, or ``t`` alone. For real ``x`` the form is real: upper triangular but for blocks of two on
+      ``[t, q]``, or ``[t]``. For real ``x`` the form is real: upper triangular but for blocks of two on
       the diagonal that stand for pairs of complex eigenvalues. NaN where the iteration did not converge.
 
     Example:
@@ -62,5 +62,4 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
       >>> rnp.allclose(z @ t @ z.T, rnp.array([[2.0, 1.0], [0.0, 3.0]]), atol=1e-5)
       Array(True, dtype=bool)
     """
-    out = primitives.reductions.schur(x, compute_schur_vectors=bool(compute_schur_vectors))
-    return tuple(out) if compute_schur_vectors else out[0]
+    return list(primitives.reductions.schur(x, compute_schur_vectors=bool(compute_schur_vectors)))

@@ -68,8 +68,8 @@ def qr(a, mode="reduced"):
 
     Args:
       a: of shape ``(..., m, n)``.
-      mode: ``"reduced"``: ``q`` has ``min(m, n)`` columns; ``"complete"``: ``m``; ``"r"``: only ``r``;
-        ``"raw"``: ``(h, tau)``, reflections as LAPACK keeps them, transposed.
+      mode: ``"reduced"`` or ``"full"``: ``q`` has ``min(m, n)`` columns; ``"complete"``: ``m``; ``"r"``: only
+        ``r``; ``"raw"``: ``(h, tau)``, reflections as LAPACK keeps them, transposed.
 
     Example:
       >>> q, r = rnp.linalg.qr(rnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
@@ -77,10 +77,10 @@ def qr(a, mode="reduced"):
       ((3, 2), (2, 2), Array(True, dtype=bool))
     """
     a = matrix("qr", a)
-    one_of("qr", "mode", mode, ("reduced", "complete", "r", "raw"))
+    one_of("qr", "mode", mode, ("reduced", "complete", "r", "raw", "full"))
     if mode == "raw":
         reflections, taus = lax.linalg.geqrf(a)
-        return matrices.transposed(reflections), taus
+        return QRResult(matrices.transposed(reflections), taus)
     q, r = lax.linalg.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 

@@ -7,7 +7,7 @@ import numpy as np
 from rabbet_autodiff import value_and_grad
 
 import rabbet.numpy as rnp
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.optimize.line_search import line_search
 
@@ -98,8 +98,12 @@ def bfgs(
 
 
 def results(state, inverse):
-    """All of the results but ``x`` and ``fun``."""
+    """All of the results but ``x`` and ``fun``; counts have the dtype of Python's integers."""
+    status, tries, steps = [
+        lax.convert_element_type(n, dtypes.scalar_dtype(int))
+        for n in (state.status, state.tries, state.steps)
+    ]
     return {
-        "success": state.status == CONVERGED, "status": state.status, "jac": state.gradient,
-        "hess_inv": inverse, "nfev": state.tries, "njev": state.tries, "nit": state.steps,
+        "success": state.status == CONVERGED, "status": status, "jac": state.gradient,
+        "hess_inv": inverse, "nfev": tries, "njev": tries, "nit": steps,
     }  # fmt: skip

@@ -193,7 +193,7 @@ betas = define(
         lambda a, b, out: out * (real_digamma(a) - real_digamma(a + b)),
         lambda a, b, out: out * (real_digamma(b) - real_digamma(a + b)),
     ],
-    "the beta function",
+    "the beta function", weak=False,
 )  # fmt: skip
 log_betas = define(
     "betaln", "a b", log_beta,
@@ -206,6 +206,7 @@ log_betas = define(
 rising_factorials = define(
     "poch", "z m", pochhammer,
     [pochhammer_by_z, lambda z, m, out: out * real_digamma(z + m)], "gamma(z + m) / gamma(z)",
+    weak=False,
 )  # fmt: skip
 
 __all__ = ["betas", "incomplete_betas", "log_betas", "rising_factorials", "sign_of_gamma"]

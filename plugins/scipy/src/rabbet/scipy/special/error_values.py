@@ -244,8 +244,9 @@ erfcs = define(
     "scipy_erfc", "x", complement, [lambda x, out: (-2.0 / ROOT_PI) * exp_square(x, -1.0)], "1 - erf(x)"
 )
 erfcxs = define(
-    "erfcx", "x", scaled_complement, [lambda x, out: 2.0 * x * out - 2.0 / ROOT_PI], "exp(x^2) erfc(x)"
-)
+    "erfcx", "x", scaled_complement, [lambda x, out: 2.0 * x * out - 2.0 / ROOT_PI], "exp(x^2) erfc(x)",
+    weak=False,
+)  # fmt: skip
 erfinvs = define(
     "erfinv", "y", inverse_error_function, [lambda y, out: (0.5 * ROOT_PI) * exp_square(out, 1.0)],
     "the inverse error function",
@@ -254,11 +255,15 @@ erfcinvs = define(
     "erfcinv", "y", inverse_complement, [lambda y, out: (-0.5 * ROOT_PI) * exp_square(out, 1.0)],
     "the inverse of erfc",
 )  # fmt: skip
-normal = define("ndtr", "x", normal_probability, [lambda x, out: density(x)], "normal probability")
-log_normal = define("log_ndtr", "x", log_normal_probability, [slope_of_log], "log of normal probability")
+normal = define(
+    "ndtr", "x", normal_probability, [lambda x, out: density(x)], "normal probability", weak=False
+)
+log_normal = define(
+    "log_ndtr", "x", log_normal_probability, [slope_of_log], "log of normal probability", weak=False
+)
 normal_quantiles = define(
     "ndtri", "p", quantile_of_probability, [lambda p, out: ROOT_2_PI * exp_square(out, 0.5)],
-    "the quantile of a standard normal variable",
+    "the quantile of a standard normal variable", weak=False,
 )  # fmt: skip
 dawsons = define("dawsn", "x", dawson, [lambda x, out: 1.0 - 2.0 * x * out], "Dawson's integral")
 faddeeva = define("wofz", "z", faddeeva_of, [faddeeva_slope], "exp(-z^2) erfc(-iz)", kinds="c")

@@ -9,7 +9,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import fused
+from rabbet.extend.functions import fused, with_weak_type
 from rabbet.scipy.arguments import ArrayLike, concrete, elementwise, inexact, is_complex, real
 from rabbet.scipy.special.beta_values import betas, rising_factorials, sign_of_gamma
 from rabbet.scipy.special.gamma_values import (
@@ -38,7 +38,7 @@ def gamma(x: ArrayLike) -> Array:
     11.6317
     """
     (x,) = inexact("gamma", x)
-    return lax.exp(complex_log_gamma(x)) if is_complex(x) else real_gamma(x)
+    return lax.exp(complex_log_gamma(x)) if is_complex(x) else with_weak_type(real_gamma(x), False)
 
 
 @fused
@@ -72,7 +72,7 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> special.gammasgn(rnp.array([-1.5, -0.5, 2.0])).tolist()
     [1.0, -1.0, 1.0]
     """
-    (x,) = real("gammasgn", x)
+    (x,) = real("gammasgn", x, weak=False)
     return lax.stop_gradient(sign_of_gamma(x))
 
 
@@ -217,7 +217,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 @elementwise(static=("d",))
 def _multigammaln(a, d):
-    (a,) = real("multigammaln", a)
+    (a,) = real("multigammaln", a, weak=False)
     total = lax.full_like(a, 0.25 * d * (d - 1) * math.log(math.pi))
     for j in range(d):
         total = total + lax.lgamma(a - 0.5 * j)

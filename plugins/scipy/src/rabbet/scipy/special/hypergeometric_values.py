@@ -227,7 +227,7 @@ hyp1f1s = define(
         BY_DIFFERENTIATION, BY_DIFFERENTIATION,
         lambda a, b, x, out: a / b * hyp1f1s(a + 1.0, b + 1.0, x),
     ],
-    "Kummer's confluent hypergeometric function",
+    "Kummer's confluent hypergeometric function", weak=False,
 )  # fmt: skip
 hyp2f1s = define(
     "hyp2f1", "a b c x", gauss,
@@ -235,7 +235,7 @@ hyp2f1s = define(
         BY_DIFFERENTIATION, BY_DIFFERENTIATION, BY_DIFFERENTIATION,
         lambda a, b, c, x, out: a * b / c * hyp2f1s(a + 1.0, b + 1.0, c + 1.0, x),
     ],
-    "Gauss's hypergeometric function",
+    "Gauss's hypergeometric function", weak=False,
 )  # fmt: skip
 
 __all__ = ["beta_slope", "hyp1f1s", "hyp2f1s"]

@@ -237,19 +237,23 @@ def _over(function, x):
     return choose(zero, 1.0, function(x) / choose(zero, 1.0, x))
 
 
-exponential = define("expi", "x", exponential_integral, [lambda x, out: lax.exp(x) / x], "Ei(x)")
-exponentials = define("expn", "n x", general_exponential, [ORDER, expn_slope], "E_n(x)")
-sine_integral = define("sine_integral", "x", sine_integral_of, [lambda x, out: _over(lax.sin, x)], "Si(x)")
+exponential = define("expi", "x", exponential_integral, [lambda x, out: lax.exp(x) / x], "Ei(x)", weak=False)
+exponentials = define("expn", "n x", general_exponential, [ORDER, expn_slope], "E_n(x)", weak=False)
+sine_integral = define(
+    "sine_integral", "x", sine_integral_of, [lambda x, out: _over(lax.sin, x)], "Si(x)", weak=False
+)
 cosine_integral = define(
-    "cosine_integral", "x", cosine_integral_of, [lambda x, out: lax.cos(x) / x], "Ci(|x|)"
+    "cosine_integral", "x", cosine_integral_of, [lambda x, out: lax.cos(x) / x], "Ci(|x|)", weak=False
 )
 fresnel_sine = define(
-    "fresnel_sine", "x", fresnel_sine_of, [lambda x, out: sin_pi(half_square_turn(x))], "Fresnel's S(x)"
-)
+    "fresnel_sine", "x", fresnel_sine_of, [lambda x, out: sin_pi(half_square_turn(x))], "Fresnel's S(x)",
+    weak=False,
+)  # fmt: skip
 fresnel_cosine = define(
-    "fresnel_cosine", "x", fresnel_cosine_of, [lambda x, out: cos_pi(half_square_turn(x))], "Fresnel's C(x)"
-)
-spences = define("spence", "z", spence_of, [spence_slope], "the dilogarithm of 1 - z")
+    "fresnel_cosine", "x", fresnel_cosine_of, [lambda x, out: cos_pi(half_square_turn(x))], "Fresnel's C(x)",
+    weak=False,
+)  # fmt: skip
+spences = define("spence", "z", spence_of, [spence_slope], "the dilogarithm of 1 - z", weak=False)
 
 __all__ = [
     "cosine_integral",

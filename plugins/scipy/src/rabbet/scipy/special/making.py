@@ -30,7 +30,7 @@ class NoDerivative:
 BY_DIFFERENTIATION = object()
 
 
-def define(name, operands, algorithm, slopes, doc, kinds="f"):
+def define(name, operands, algorithm, slopes, doc, kinds="f", weak=True):
     """Make an elementwise primitive.
 
     Args:
@@ -38,11 +38,13 @@ def define(name, operands, algorithm, slopes, doc, kinds="f"):
       algorithm: ``(*arrays) -> array``, with arrays of one shape, in single or double precision.
       slopes: per operand ``(*arrays, out) -> `` the derivative, BY_DIFFERENTIATION or a ``NoDerivative``.
       kinds: the dtype kinds that it takes.
+      weak: False: the result of Python numbers is a strong one, where JAX's is.
     """
     operands = tuple(operands.split())
     primitive = Primitive(
-        name, functools.partial(type_of, name, kinds), kinds=("elementwise",), operands=operands, doc=doc
-    )
+        name, functools.partial(type_of, name, kinds, weak=weak), kinds=("elementwise",), operands=operands,
+        doc=doc,
+    )  # fmt: skip
     primitive.decompose(lambda op, *args: widened(algorithm, args))
     partial = None
     if BY_DIFFERENTIATION in slopes:
@@ -138,7 +140,7 @@ def widened(function, args):
         return lax.convert_element_type(function(*full), dtype)
 
 
-def type_of(name, kinds, *avals):
+def type_of(name, kinds, *avals, weak=True):
     """The type of an elementwise result: the one shape, scalars aside; the one dtype."""
     dtype = avals[0].dtype
     shapes = {a.shape for a in avals if a.shape}
@@ -146,7 +148,7 @@ def type_of(name, kinds, *avals):
         words = "floating" if kinds == "f" else "complex" if kinds == "c" else "floating or complex"
         shown = ", ".join([a.str_short() for a in avals])
         raise TypeError(f"{name} takes {words} arrays of one dtype and shape, got {shown}")
-    return ShapedArray(shapes.pop() if shapes else (), dtype, all(a.weak_type for a in avals))
+    return ShapedArray(shapes.pop() if shapes else (), dtype, weak and all(a.weak_type for a in avals))
 
 
 __all__ = ["BY_DIFFERENTIATION", "NoDerivative", "define", "widened"]

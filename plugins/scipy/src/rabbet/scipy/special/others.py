@@ -6,6 +6,7 @@ import rabbet.numpy as rnp
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, as_array, concrete, elementwise, real
+from rabbet.scipy.special.bessel_values import ordinary_bessels
 from rabbet.scipy.special.beta_values import betas, incomplete_betas, log_betas
 from rabbet.scipy.special.hypergeometric_values import hyp1f1s, hyp2f1s
 from rabbet.scipy.special.legendre_values import sphericals, table
@@ -91,6 +92,36 @@ def i1(x: ArrayLike) -> Array:
     """
     (x,) = real("i1", x)
     return _unscaled(x, lax.bessel_i1e(x))
+
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """The Bessel functions of the first kind of the orders 0 to ``v``, of real numbers.
+
+    Args:
+      z: real numbers, of any shape.
+      v: the highest order, a Python int from 0 on.
+      n_iter: at which order the recurrence starts. It must lie well above ``|z|``: 50 is enough up to about
+        30.
+
+    Returns:
+      an array of shape ``(v + 1, *z.shape)``.
+
+    Raises:
+      ValueError: for a negative ``v``.
+
+    >>> [round(x, 4) for x in special.bessel_jn(1.0, v=2).tolist()]
+    [0.7652, 0.4401, 0.1149]
+    """
+    v, n_iter = concrete("bessel_jn", "v", v), concrete("bessel_jn", "n_iter", n_iter)
+    if v < 0:
+        raise ValueError(f"bessel_jn: v must not be negative, got {v}")
+    return _bessel_jn(z, v, max(n_iter, v + 16))
+
+
+@elementwise(static=("v", "start"))
+def _bessel_jn(z, v, start):
+    (z,) = real("bessel_jn", z, weak=False)
+    return ordinary_bessels(z, v, start)
 
 
 # ------------------------------------------------------------------------------------------- hypergeometric
@@ -208,6 +239,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 
 __all__ = [
+    "bessel_jn",
     "beta",
     "betainc",
     "betaln",

@@ -227,7 +227,7 @@ def _log_mixture(points, dataset, weights, factor):
     white = [lax.linalg.triangular_solve(factor, x, left_side=True, lower=True) for x in (dataset, points)]
     off = white[0][:, :, None] - white[1][:, None, :]
     logs = -0.5 * (off * off).sum(0) + rnp.log(weights)[:, None]
-    top = lax.stop_gradient(logs.max(0))
+    top = lax.stop_gradient(logs).max(0)
     top = choose(lax.abs(top) < math.inf, top, 0.0)
     return rnp.log(rnp.exp(logs - top).sum(0)) + top
 

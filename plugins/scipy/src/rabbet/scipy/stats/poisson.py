@@ -38,8 +38,9 @@ def entropy_of(mu):
 
 
 entropies = define(
-    "poisson_entropy", "mu", entropy_of, [BY_DIFFERENTIATION], "entropy of Poisson's distribution"
-)
+    "poisson_entropy", "mu", entropy_of, [BY_DIFFERENTIATION], "entropy of Poisson's distribution",
+    weak=False,
+)  # fmt: skip
 
 
 @elementwise
