@@ -18,7 +18,7 @@ def installed_plugins():
 
 # Half of the time of the suite is XLA making code fast that runs once. With `--quick-compile` it is left out.
 QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-# What is compiled as users compile it all the same, in a run of its own (`-m optimized`): what is for platforms,
+# What is compiled as users compile it all the same, in a run of its own (`-m optimized`): what platforms do,
 # every primitive under every transformation, and what is about numbers and the programs that XLA makes.
 OPTIMIZED = (
     "core/tests/primitives/",
