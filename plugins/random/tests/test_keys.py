@@ -1,6 +1,9 @@
 """Keys: from seeds, in both forms, and from other keys."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -215,3 +218,22 @@ def test_keys_are_close_where_they_are_equal():
     keys = rb.random.split(rb.random.key(0))
     assert rnp.isclose(keys, keys[0]).tolist() == [True, False]
     assert bool(rnp.allclose(keys, keys)) and not bool(rnp.allclose(keys, keys[::-1]))
+
+
+@pytest.mark.needs("jit", "numpy")
+def test_keys_made_in_loops_from_counters_of_64_bits():
+    """In a process with a limit: XLA's compiler did not end, and nothing can interrupt it."""
+    program = """
+import rabbet as rb, rabbet.numpy as rnp
+from rabbet import lax, random
+key, numbers = random.key(0), rnp.arange(7, 10)
+draw = lambda i: random.normal(random.fold_in(key, i), (40,), "float32")
+total = lambda x: lax.scan(lambda sum, i: (sum + draw(i), None), x, numbers)[0]
+of_loop = rb.jit(total)(rnp.zeros(40, "float32"))
+print(rnp.allclose(of_loop, draw(7) + draw(8) + draw(9), atol=1e-6), numbers.dtype)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True,
+        env={**os.environ, "RABBET_ENABLE_X64": "1"},
+    )  # fmt: skip
+    assert ended.stdout.split() == ["True", "int64"]
