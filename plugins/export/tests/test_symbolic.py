@@ -182,3 +182,12 @@ def test_scopes_are_not_mixed():
 def test_the_artifact_asserts_shapes_for_other_loaders():
     text = export.export(rb.jit(lambda x, y: x + y))(struct(EVEN), struct(EVEN)).mlir_module()
     assert text.count("@shape_assertion") == 3 and "jax.uses_shape_polymorphism = true" in text
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.needs("numpy", "jit")
+def test_places_of_extremes_for_other_platforms(platform):
+    pytest.importorskip(f"rabbet_pjrt_{platform}")
+    places = rb.jit(lambda x: (x.argmax(1), x.argmin(0)))
+    exported = export.export(places, platforms=[platform])(struct(*export.symbolic_shape("r, c")))
+    assert [str(a) for a in exported.out_avals] == ["ShapedArray(i32[r])", "ShapedArray(i32[c])"]

@@ -12,6 +12,45 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
 
+def in_pairs(greatest):
+    """The lowering rule of one pass over pairs of an element and its place: each element is read once, so
+    that it is right also where the compiler computes the operand twice and a barrier is of no use.
+    """
+    beyond = logic.gt if greatest else logic.lt
+
+    def better(value, place, other, other_place):
+        """Of two elements and their places the one that counts, and its place."""
+        first, same = beyond(value, other), logic.eq(value, other)
+        if dtypes.kind(typeof(value).dtype) == "f":
+            nan, other_nan = logic.ne(value, value), logic.ne(other, other)
+            first = logic.bitwise_or(first, nan)
+            same = logic.bitwise_or(same, logic.bitwise_and(nan, other_nan))
+        earlier = logic.select_n(logic.lt(place, other_place), other_place, place)
+        return [
+            logic.select_n(first, other, value),
+            logic.select_n(same, logic.select_n(first, other_place, place), earlier),
+        ]
+
+    def lower_in_pairs(op, x):
+        (aval,), axes = op.in_avals, op["axes"]
+        value = aval.update(shape=(), weak_type=False)
+        place = op.out.update(shape=())
+        places = aval.update(dtype=op.out.dtype, weak_type=False)
+
+        def of_places(x):
+            return [shape.iota(dtype=places.dtype, shape=typeof(x).shape, dimension=axes[0])]
+
+        (indices,) = op.write(of_places, [aval.bare], [x])
+        worst, zero = op.constant(extreme(aval.dtype, not greatest), value), op.constant(0, place)
+        program = stage(better, [value, place, value, place], op.primitive.name).jaxpr
+        given = f"{aval.mlir}, {places.mlir}, {value.mlir}, {place.mlir}"
+        types = f": ({given}) -> ({op.out.update(dtype=aval.dtype).mlir}, {op.out.mlir})"
+        head = f'"stablehlo.reduce"({x}, {indices}, {worst}, {zero}) <{{dimensions = {int_array(axes)}}}>'
+        return op.emit_regions(head, [(program, [])], types, 2, closed=True)[1]
+
+    return lower_in_pairs
+
+
 def arg_extreme(name, greatest, doc):
     """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
 
@@ -32,7 +71,7 @@ def arg_extreme(name, greatest, doc):
 
     primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
     primitive.rule("jvp")(no_tangent)
-    reduce, beyond = (reduce_max, logic.gt) if greatest else (reduce_min, logic.lt)
+    reduce = reduce_max if greatest else reduce_min
 
     @primitive.decompose
     def arg_extreme_by_extreme(op, x):
@@ -52,36 +91,6 @@ def arg_extreme(name, greatest, doc):
         nowhere = zeros.full_of_type(index, dtypes.iinfo(index.dtype).max)
         return reduce_min(logic.select_n(here, nowhere, indices), axes=op.params["axes"])
 
-    def better(value, place, other, other_place):
-        """Of two elements and their places the one that counts, and its place."""
-        first, same = beyond(value, other), logic.eq(value, other)
-        if dtypes.kind(typeof(value).dtype) == "f":
-            nan, other_nan = logic.ne(value, value), logic.ne(other, other)
-            first = logic.bitwise_or(first, nan)
-            same = logic.bitwise_or(same, logic.bitwise_and(nan, other_nan))
-        earlier = logic.select_n(logic.lt(place, other_place), other_place, place)
-        return [
-            logic.select_n(first, other, value),
-            logic.select_n(same, logic.select_n(first, other_place, place), earlier),
-        ]
-
-    def lower_in_pairs(op, x):
-        """One pass over pairs of an element and its place: it reads each element once, so that it is right
-        also where the compiler computes the operand twice and a barrier is of no use.
-        """
-        (aval,), axes = op.in_avals, op["axes"]
-        value = aval.update(shape=(), weak_type=False)
-        place = op.out.update(shape=())
-        places = aval.update(dtype=op.out.dtype, weak_type=False)
-        dimension = axes[0]
-        indices = op.emit(f"stablehlo.iota dim = {dimension} : {places.mlir}")
-        worst, zero = op.constant(extreme(aval.dtype, not greatest), value), op.constant(0, place)
-        program = stage(better, [value, place, value, place], op.primitive.name).jaxpr
-        given = f"{aval.mlir}, {places.mlir}, {value.mlir}, {place.mlir}"
-        types = f": ({given}) -> ({op.out.update(dtype=aval.dtype).mlir}, {op.out.mlir})"
-        head = f'"stablehlo.reduce"({x}, {indices}, {worst}, {zero}) <{{dimensions = {int_array(axes)}}}>'
-        return op.emit_regions(head, [(program, [])], types, 2, closed=True)[1]
-
     def lower_on_cpu(op, x):
         """Two passes, also in small loops, where pairs take less time for an operand that is there and more
         for one that is drawn or computed in the loop: 0.5 and 4 times as much.
@@ -89,7 +98,7 @@ def arg_extreme(name, greatest, doc):
         (out,) = op.write(lambda x: [arg_extreme_by_extreme(op, x)], [op.in_avals[0].bare], [x])
         return out
 
-    primitive.rule("lower")(lower_in_pairs)
+    primitive.rule("lower")(in_pairs(greatest))
     primitive.rule("lower:cpu")(lower_on_cpu)
     return primitive
 
