@@ -190,4 +190,4 @@ def test_places_of_extremes_for_other_platforms(platform):
     pytest.importorskip(f"rabbet_pjrt_{platform}")
     places = rb.jit(lambda x: (x.argmax(1), x.argmin(0)))
     exported = export.export(places, platforms=[platform])(struct(*export.symbolic_shape("r, c")))
-    assert [str(a) for a in exported.out_avals] == ["ShapedArray(i32[r])", "ShapedArray(i32[c])"]
+    assert [str(a.shape) for a in exported.out_avals] == ["(r,)", "(c,)"]
