@@ -43,6 +43,15 @@ def test_ratios_are_of_the_least_readings(parts, program):
     assert free.excess is None
 
 
+def test_a_program_over_its_budget_is_measured_once_more(parts, program, monkeypatch):
+    rounds = [results(step=(2.0,)), results(step=(1.0,)), results(step=(0.1,))]
+    monkeypatch.setattr(parts["runs"], "alternate", lambda *_: rounds.pop(0))
+    rows, _, failed, differ = parts["report"].measure([program], 3, ["rabbet", "jax", "numpy"])
+    assert rows[0].ratios["jax"] == 0.5 and len(rounds) == 1
+    parts["report"].measure([program], 3, ["rabbet", "jax", "numpy"])
+    assert not (rounds or failed or differ)
+
+
 def test_what_is_over_budget_stands_first(parts, program):
     rows = parts["table"].rows_of(program, results())
     assert parts["table"].table([rows[2], rows[1], rows[0]]).splitlines() == [
