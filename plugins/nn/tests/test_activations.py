@@ -115,3 +115,15 @@ def test_glu():
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="has no attribute 'Dense'"):
         _ = nn.Dense
+
+
+@pytest.mark.narrow
+@pytest.mark.parametrize(
+    "name", "relu6 elu celu selu leaky_relu hard_sigmoid hard_silu sparse_plus sparse_sigmoid".split()
+)
+def test_integers_beside_numbers_have_the_dtype_of_python_floats(name):
+    x = np.arange(3, dtype="int32")
+    assert getattr(nn, name)(x).dtype == "float32"
+    with rb.config.override(enable_x64=True):
+        assert getattr(nn, name)(x).dtype == "float64"
+        assert getattr(nn, name)(x.astype("float32")).dtype == "float32"

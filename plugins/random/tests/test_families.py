@@ -174,3 +174,11 @@ MESSAGES = [
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("given", ["f4 f4 f4", "i4 i4 f4", "i8 f4 f4", "f8 f4 f8", "f2 f2 f4"])
+def test_normal_vectors_have_the_dtype_of_their_parameters(given):
+    mean, cov, wanted = given.split()
+    with rb.config.override(enable_x64=True):
+        drawn = random.multivariate_normal(random.key(0), np.zeros(2, mean), np.eye(2, dtype=cov))
+        assert drawn.dtype == wanted

@@ -296,3 +296,11 @@ def test_standard_errors():
 def test_errors_say_what_to_do(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.narrow
+def test_ranks_and_counts_have_the_dtypes_of_python_numbers():
+    x = np.float32([1, 2, 2])
+    assert (stats.rankdata(x).dtype, stats.mode(x).count.dtype) == ("float32", "int32")
+    with rb.config.override(enable_x64=True):
+        assert (stats.rankdata(x).dtype, stats.mode(x).count.dtype) == ("float64", "int64")

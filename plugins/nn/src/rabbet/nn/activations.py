@@ -27,15 +27,16 @@ def as_array(name, x):
     return rnp.asarray(x)
 
 
-def as_float(name, x, weak=True):
+def as_float(name, x, weak=True, *, with_number=False):
     """``x`` as an array of a float dtype; integers and booleans are converted, those with a weak type to one
-    with a weak type, unless ``weak`` is False.
+    with a weak type, unless ``weak`` is False. ``with_number``: as beside a Python float, to its dtype.
     """
     x = as_array(name, x)
     if dtypes.kind(x.dtype) in "fc":
         return x if weak or not x.weak_type else with_weak_type(x, False)
     if not x.weak_type:
-        return lax.convert_element_type(x, dtypes.to_inexact(x.dtype))
+        wanted = dtypes.scalar_dtype(float) if with_number else dtypes.to_inexact(x.dtype)
+        return lax.convert_element_type(x, wanted)
     return with_weak_type(x, weak, dtypes.scalar_dtype(float))
 
 
@@ -69,7 +70,7 @@ def relu6(x):
       >>> nn.relu6(rnp.array([-1.0, 2.0, 8.0]))
       Array([0., 2., 6.], dtype=float32)
     """
-    x = as_float("relu6", x)
+    x = as_float("relu6", x, with_number=True)
     return lax.select(lax.lt(x, 6), positive_part(x), lax.min(lax.stop_gradient(x), 6))
 
 
@@ -209,7 +210,7 @@ def elu(x, alpha=1.0):
       >>> nn.elu(rnp.array([-1.0, 2.0]))
       Array([-0.63212055,  2.        ], dtype=float32)
     """
-    return exponential_below_zero(as_float("elu", x), alpha)
+    return exponential_below_zero(as_float("elu", x, with_number=True), alpha)
 
 
 @fused
@@ -220,7 +221,7 @@ def celu(x, alpha=1.0):
       >>> nn.celu(rnp.array([-1.0, 2.0]))
       Array([-0.63212055,  2.        ], dtype=float32)
     """
-    return exponential_below_zero(as_float("celu", x), alpha, alpha)
+    return exponential_below_zero(as_float("celu", x, with_number=True), alpha, alpha)
 
 
 @fused
@@ -232,7 +233,7 @@ def selu(x):
       Array([-1.1113307,  2.101402 ], dtype=float32)
     """
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return lax.mul(exponential_below_zero(as_float("selu", x), alpha), scale)
+    return lax.mul(exponential_below_zero(as_float("selu", x, with_number=True), alpha), scale)
 
 
 @fused
@@ -243,7 +244,7 @@ def leaky_relu(x, negative_slope=0.01):
       >>> nn.leaky_relu(rnp.array([-1.0, 2.0]))
       Array([-0.01,  2.  ], dtype=float32)
     """
-    x = as_float("leaky_relu", x)
+    x = as_float("leaky_relu", x, with_number=True)
     return rnp.where(lax.ge(x, 0.0), x, rnp.multiply(negative_slope, x))
 
 
@@ -270,7 +271,7 @@ def hard_sigmoid(x):
       >>> nn.hard_sigmoid(rnp.array([-3.0, 0.0, 3.0]))
       Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = as_float("hard_sigmoid", x)
+    x = as_float("hard_sigmoid", x, with_number=True)
     return lax.div(relu6(lax.add(x, 3.0)), 6.0)
 
 
@@ -282,7 +283,7 @@ def hard_silu(x):
       >>> nn.hard_silu(rnp.array([-3.0, 0.0, 3.0]))
       Array([-0.,  0.,  3.], dtype=float32)
     """
-    x = as_float("hard_silu", x)
+    x = as_float("hard_silu", x, with_number=True)
     return lax.mul(x, hard_sigmoid(x))
 
 
@@ -309,7 +310,7 @@ def sparse_plus(x):
       >>> nn.sparse_plus(rnp.array([-2.0, 0.0, 2.0]))
       Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    x = as_float("sparse_plus", x)
+    x = as_float("sparse_plus", x, with_number=True)
     between = lax.mul(lax.square(lax.add(x, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
 
@@ -322,7 +323,7 @@ def sparse_sigmoid(x):
       >>> nn.sparse_sigmoid(rnp.array([-2.0, 0.0, 2.0]))
       Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = as_float("sparse_sigmoid", x)
+    x = as_float("sparse_sigmoid", x, with_number=True)
     return lax.mul(lax.min(lax.max(lax.add(x, 1.0), 0.0), 2.0), 0.5)
 
 

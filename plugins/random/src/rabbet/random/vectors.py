@@ -27,7 +27,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
       cov: the covariance, symmetric and positive semidefinite, of shape ``(..., n, n)``.
       shape: the shape of the result without its last dimension; by default that to which the leading
         dimensions of both broadcast.
-      dtype: a float dtype.
+      dtype: a float dtype; by default that of ``mean`` and ``cov`` together, at least float32.
       method: how the covariance is factored: ``"cholesky"``, which needs it to be positive definite,
         ``"eigh"`` or ``"svd"``.
 
@@ -43,6 +43,9 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     """
     if method not in METHODS:
         raise ValueError(f"multivariate_normal: method must be one of {', '.join(METHODS)}, got {method!r}")
+    if dtype is None:
+        together = dtypes.to_inexact(dtypes.result_type(typeof(mean), typeof(cov)))
+        dtype = together if together in ("float32", "float64") else "float32"
     found = dtype_of(dtype, float, "f", "multivariate_normal")
     return _multivariate_normal(key, parameter(mean, found), parameter(cov, found), shape, found, method)
 

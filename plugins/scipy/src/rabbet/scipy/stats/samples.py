@@ -78,6 +78,7 @@ def mode(
     length = at - start + 1
     best = rnp.argmax(length, -1)[..., None]
     found = [rnp.take_along_axis(x, best, -1)[..., 0] for x in (ordered, length)]
+    found[1] = found[1].astype(dtypes.scalar_dtype(int))
     if keepdims:
         found = [x.reshape(shape) if shape is not None else rnp.expand_dims(x, axis) for x in found]
     return ModeResult(*found)
@@ -112,7 +113,7 @@ def rankdata(
         a, axis = a.ravel(), 0
     axis = _axis("rankdata", axis, a.ndim)
     a = rnp.moveaxis(a, axis, -1)
-    dtype = a.dtype if dtypes.kind(a.dtype) == "f" and dtypes.itemsize_bits(a.dtype) > 32 else "float32"
+    dtype = a.dtype if a.dtype == "float64" else dtypes.scalar_dtype(float)
     size, last = a.shape[-1], a.ndim - 1
     order = rnp.argsort(a, -1, stable=True)
     place = rnp.argsort(order, -1, stable=True)
