@@ -64,7 +64,7 @@ def test_lapack_is_provided_once():
 def test_a_batch_is_one_call(function):
     def program(x):
         out = function(x)
-        return list(out) if isinstance(out, tuple) else [out]
+        return list(out) if isinstance(out, (list, tuple)) else [out]
 
     jaxpr = stage(program, [ShapedArray((7, 5, 3, 3), "float32")]).jaxpr
     text = lower_program(jaxpr, "cpu").module.key_text
