@@ -268,7 +268,8 @@ def test_activations_and_their_derivatives(name):
     )
     if name not in ("softmax", "log_softmax", "logsumexp", "standardize", "glu"):
         assert mine(weak(rnp)).weak_type
-        assert mine(2).dtype == theirs(2).dtype
+        refused = ("sigmoid", "silu", "swish")  # of integers, by JAX
+        assert mine(2).dtype == (rnp.result_type(float) if name in refused else theirs(2).dtype)
 
 
 NN = {
