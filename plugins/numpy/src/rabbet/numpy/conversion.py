@@ -105,7 +105,10 @@ def converted(x, dtype):
     if hasattr(x, "__jax_array__"):
         given = x.__jax_array__()
         if given is x:
-            raise TypeError(f"array: {type(x).__name__}.__jax_array__ returned the object itself")
+            name = type(x).__name__
+            raise TypeError(
+                f"array: {name}.__jax_array__ returned the object itself, and must return an array"
+            )
         return converted(given, dtype)
     if isinstance(x, (int, float, complex)):  # subclasses of the numbers, such as enums
         return converted(dtypes.scalar_type_of(x)(x), dtype)
