@@ -67,7 +67,8 @@ def shown(error):
 
 
 @pytest.mark.parametrize("function", [*functions()])
-def test_an_error_of_pythons_own_says_which_function_it_came_from(function):
+def test_an_error_of_pythons_own_says_which_function_it_came_from(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # `save` and `savez` take "abc" for a file's name
     for args, kwargs in wrong_calls(function):
         error = error_of(function, args, kwargs)
         if error is None:
