@@ -93,7 +93,7 @@ def gpu_present():
 def driver_version():
     """Return the main version of the NVIDIA driver, such as 580; None if there is none or it does not say."""
     try:
-        with open(DRIVER_FILE) as file:
+        with open(DRIVER_FILE, encoding="utf-8") as file:
             found = re.search(r"Kernel Module\D*(\d+)\.", file.read())
     except OSError:
         return None

@@ -66,7 +66,7 @@ def described(target):
         return text(target)
     path = Path(target)
     if path.is_file():
-        found = path.read_text()
+        found = path.read_text(encoding="utf-8")
         if "gpu_device_info" in found:
             return found
         raise ConfigError(f"{target} is no GpuTargetConfigProto as text: it has no gpu_device_info")

@@ -209,6 +209,22 @@ def test_an_object_that_gives_itself():
             take(circle)
 
 
+def test_objects_that_give_each_other():
+    class Giver:
+        def __jax_array__(self):
+            return self.other
+
+    a, b, c = Giver(), Giver(), Giver()
+    a.other, b.other, c.other = b, a, rnp.array([1.0, 2.0])
+    added, placed = lambda c: rnp.ones(2) + c, lambda c: rnp.ones(2).at[0].set(c)
+    for take in (rnp.asarray, rnp.sum, rb.device_put, added, placed, lambda c: rnp.ones(2)[c]):
+        with pytest.raises(TypeError, match=r"Giver\.__jax_array__ must return an array: .* 100 times"):
+            take(a)
+    a.other = c
+    assert rnp.asarray(a).tolist() == [1, 2] and float(rnp.sum(a)) == 3
+    assert (rnp.ones(2) + a).tolist() == [2, 3] and rnp.zeros(2).at[:].set(a).tolist() == [1, 2]
+
+
 def test_vander_of_many_columns_is_one_operation():
     x = rnp.array([2.0, -1.0])
     found = rnp.vander(x, 70, increasing=True)

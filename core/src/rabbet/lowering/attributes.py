@@ -6,12 +6,14 @@ are put there once the text is written, since few programs ask for any and rules
 """
 
 import contextlib
-import json
+import re
 from typing import Any
 
 from rabbet.config import config
 from rabbet.messages.source_positions import Scoped, enter_scope, leave_scope
 
+# Strings of MLIR hold none of these.
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 KEY = "mhlo.frontend_attributes = {"
 BARRIER = " = stablehlo.optimization_barrier "  # has its attributes before its operands
 
@@ -109,8 +111,15 @@ def name(text):
 
 
 def quoted(text):
-    """A string of MLIR."""
-    return json.dumps(text, ensure_ascii=False)
+    """A string of MLIR. What is no text, as in the name of a file of another encoding, is written out."""
+    if not text.isprintable():
+        text = text.encode("utf-8", "backslashreplace").decode()
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text if text.isprintable() else CONTROL.sub(_in_digits, text)}"'
+
+
+def _in_digits(character):
+    return f"\\{ord(character[0]):02X}"
 
 
 def _opening(text):

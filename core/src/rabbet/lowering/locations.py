@@ -2,6 +2,7 @@
 operations refer to it.
 """
 
+from rabbet.lowering.attributes import quoted
 from rabbet.messages import source_positions
 
 
@@ -20,9 +21,9 @@ class Locations:
             return self._names[where]
         except KeyError:
             position = source_positions.source_position(where)
-            symbol = self._symbol(f'"{_escape(position.file)}":{position.line}:{position.column or 0}')
+            symbol = self._symbol(f"{quoted(position.file)}:{position.line}:{position.column or 0}")
             if type(where) is source_positions.Scoped and where.names:
-                symbol = self._symbol(f'"{_escape("/".join(where.names))}"({symbol})')
+                symbol = self._symbol(f"{quoted('/'.join(where.names))}({symbol})")
             text = self._names[where] = f"loc({symbol})"
             return text
 
@@ -33,7 +34,3 @@ class Locations:
     def definitions(self):
         """The lines that define the names, for the end of the module."""
         return [f"{symbol} = loc({definition})" for definition, symbol in self._definitions.items()]
-
-
-def _escape(file):
-    return file.replace("\\", "\\\\").replace('"', '\\"')

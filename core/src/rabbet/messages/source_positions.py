@@ -394,6 +394,10 @@ def _first_argument(frame):
     return value if type(value) is str else None
 
 
+# An object that has every attribute has wrappers without end.
+MOST_WRAPPERS = 100
+
+
 def address(function):
     """``file:line`` of a function (seen through ``functools.wraps`` and ``partial``), for messages.
 
@@ -402,15 +406,15 @@ def address(function):
       >>> address(address).startswith("rabbet/messages/source_positions.py:")
       True
     """
-    while True:
+    for _ in range(MOST_WRAPPERS):
         inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
-        if inner is None or inner is function:
+        if not callable(inner) or inner is function:
             break
         function = inner
     code = getattr(function, "__code__", None)
-    if code is None:  # an object with a __call__ written in Python
+    if type(code) is not types.CodeType:  # an object with a __call__ written in Python
         code = getattr(vars(type(function)).get("__call__"), "__code__", None)
-    if code is not None:
+    if type(code) is types.CodeType:
         return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
     return f"{getattr(function, '__module__', None) or type(function).__module__} (no source)"
 

@@ -107,7 +107,7 @@ def save(name, text):
     import tempfile  # seldom needed, and it loads eight modules
 
     handle, path = tempfile.mkstemp(prefix=f"rabbet-{stem}-", suffix=".mlir")
-    with open(handle, "w") as file:
+    with open(handle, "w", encoding="utf-8") as file:
         file.write(text)
     return path
 

@@ -30,7 +30,8 @@ def dump(name, jaxpr, module):
         try:
             folder = Path(config.dump_ir_to)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{stem}.{ending}").write_text(write(jaxpr, module))
+            path = folder / f"{stem}.{ending}"
+            path.write_text(write(jaxpr, module), encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise ConfigError(f"config.dump_ir_to: {folder} cannot be written: {error}") from None
 

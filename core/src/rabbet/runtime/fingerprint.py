@@ -19,7 +19,7 @@ def host_fingerprint():
         "CPU part",
     )
     found = {}
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
         for line in lines:
             name, _, value = line.partition(":")
             if name.strip() in wanted:

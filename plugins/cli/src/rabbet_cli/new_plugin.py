@@ -71,7 +71,7 @@ def write(name, kind, into):
     for path, text in [*templates("common"), *templates(kind)]:
         target = folder / path.replace("PACKAGE", fields["package"])
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(fill(text, fields))
+        target.write_text(fill(text, fields), encoding="utf-8")
     return folder
 
 
@@ -91,7 +91,7 @@ def forms(name):
 
 def about(kind):
     """What ``kind.toml`` says: summary, usage for the README, requirements, those of tests, entry point."""
-    said = tomllib.loads((_root() / kind / "kind.toml").read_text())
+    said = tomllib.loads((_root() / kind / "kind.toml").read_text(encoding="utf-8"))
     said["requires"] = json.dumps([core_bounds(), *said["requires"]])
     said["tests"] = json.dumps(["pytest>=8.3", *said["tests"]])
     return {name: text.strip() for name, text in said.items()}
@@ -116,7 +116,7 @@ def _walk(folder, prefix):
         if item.is_dir():
             yield from _walk(item, f"{prefix}{item.name}/")
         elif item.name.endswith(".tmpl"):
-            yield prefix + item.name.removesuffix(".tmpl"), item.read_text()
+            yield prefix + item.name.removesuffix(".tmpl"), item.read_text(encoding="utf-8")
 
 
 def core_bounds():

@@ -36,7 +36,9 @@ def trouble(backend, what):
         return None
     command = [sys.executable, "-c", PROGRAM, backend.platform, what]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=LIMIT, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"it does not {what} within {LIMIT} seconds"
     if done.returncode >= 0:

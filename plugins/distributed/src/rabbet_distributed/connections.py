@@ -30,7 +30,7 @@ def connections():
     found = []
     for table in TABLES:
         with contextlib.suppress(OSError):
-            for line in Path(table).read_text().splitlines()[1:]:
+            for line in Path(table).read_text(encoding="utf-8").splitlines()[1:]:
                 _, local, remote, state, _, _, _, _, _, inode, *_ = line.split()
                 ports = [int(address.rpartition(":")[2], 16) for address in (local, remote)]
                 found.append(Connection(*ports, state, inode))

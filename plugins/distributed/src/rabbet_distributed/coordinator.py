@@ -56,7 +56,8 @@ class Coordinator:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the programs
-            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
         said = self.process.stdout.readline().strip()
         if said != "ready":

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from functools import partial
+from types import CodeType
 
 from rabbet import config, tree
 from rabbet.extend.functions import describe_function
@@ -97,7 +98,7 @@ def reason(jitted, signature, key):
 def first(jitted):
     """Why there is no earlier trace to compare with."""
     code = getattr(jitted.fun, "__code__", None)
-    if code is None:
+    if not isinstance(code, CodeType):
         return "first call"
     site = code.co_filename, code.co_firstlineno, code.co_qualname
     with _lock:

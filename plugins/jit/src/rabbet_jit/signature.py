@@ -156,7 +156,7 @@ class Signature:
 def found_by_name(function):
     """What stands under a function's name in its module, or None."""
     found = sys.modules.get(getattr(function, "__module__", None) or "")
-    for part in (getattr(function, "__qualname__", None) or "").split("."):
+    for part in str(getattr(function, "__qualname__", None) or "").split("."):
         found = getattr(found, part, None)
     return found
 

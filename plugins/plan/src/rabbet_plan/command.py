@@ -127,7 +127,7 @@ def written(path: str, found: Any) -> None:
     if path == "-":
         print(text)
         return
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text + "\n")
 
 

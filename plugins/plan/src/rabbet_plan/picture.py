@@ -98,7 +98,7 @@ def written(path: str, svg: str, title: str) -> None:
     if path.endswith((".html", ".htm")):
         head = f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
         svg = f"{head}\n<body>\n{svg}</body>\n"
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(svg)
 
 

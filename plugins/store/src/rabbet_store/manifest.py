@@ -72,7 +72,7 @@ def write(folder, step, rows, facts):
     text = json.dumps(body, indent=1)
     whole = json.dumps({"sha256": digest(text), "manifest": text})
     path = Path(folder, NAME)
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(whole)
         file.flush()
         os.fsync(file.fileno())
@@ -83,7 +83,7 @@ def read(folder):
     """The manifest of a checkpoint. Raises CheckpointError for one that is missing or damaged."""
     path = Path(folder, NAME)
     try:
-        whole = json.loads(path.read_text())
+        whole = json.loads(path.read_text(encoding="utf-8"))
         text, checksum = whole["manifest"], whole["sha256"]
         right = digest(text) == checksum
     except FileNotFoundError:

@@ -15,6 +15,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
 from rabbet.lax import applying, broadcasting, making, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
@@ -205,7 +206,7 @@ def proper_values(values: Any, x: ArrayLike, eager: bool) -> ArrayOrTracer:
     if isinstance(values, (list, tuple)):
         values = np.asarray(values)
     elif not hasattr(values, "aval") and hasattr(values, "__jax_array__"):
-        values = values.__jax_array__()
+        values = array_of(values)
     if python_scalars.is_python_scalar(values):
         if not python_scalars.fits(values, dtype):
             values = np.asarray(values)

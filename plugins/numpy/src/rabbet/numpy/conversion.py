@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from rabbet import Array, device_put, dtypes, lax
-from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
+from rabbet.extend.functions import array_of, is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
 from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import Interpreter, Tracer, typeof
@@ -103,13 +103,7 @@ def converted(x, dtype):
     if isinstance(x, (list, tuple, range)):
         return from_sequence(x, dtype)
     if hasattr(x, "__jax_array__"):
-        given = x.__jax_array__()
-        if given is x:
-            name = type(x).__name__
-            raise TypeError(
-                f"array: {name}.__jax_array__ returned the object itself, and must return an array"
-            )
-        return converted(given, dtype)
+        return converted(array_of(x), dtype)
     if isinstance(x, (int, float, complex)):  # subclasses of the numbers, such as enums
         return converted(dtypes.scalar_type_of(x)(x), dtype)
     if (

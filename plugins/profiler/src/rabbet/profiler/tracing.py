@@ -187,7 +187,7 @@ def perfetto_file(log_dir):
     if traces:
         shutil.copyfile(traces[0], path)
     else:  # some versions of jaxlib write no events of their own for viewers
-        with gzip.open(path, "wt") as file:
+        with gzip.open(path, "wt", encoding="utf-8") as file:
             json.dump({"traceEvents": []}, file)
     return path
 

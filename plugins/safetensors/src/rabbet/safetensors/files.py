@@ -191,7 +191,7 @@ def files_of(path, names):
     if not path.name.endswith(INDEX):
         return [(path, names)]
     try:
-        places = json.loads(path.read_text())["weight_map"]
+        places = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
         sound = all(isinstance(x, str) for pair in places.items() for x in pair)
     except (ValueError, KeyError, TypeError, AttributeError):
         sound = False

@@ -29,7 +29,7 @@ class Page:
 
     Example:
       >>> page = rb.debug.show(rb.jit(lambda x: 2 * x), 1.0)
-      >>> page.path.read_text() == page.html
+      >>> page.path.read_text(encoding="utf-8") == page.html
       True
     """
 
