@@ -71,3 +71,9 @@ def test_each_level_calls_the_function_twice():
 def test_what_is_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+def test_a_tuple_where_elements_come_as_a_list():
+    x = np.float32([1, 2, 3])
+    sums, products = lax.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), [x, x])
+    assert sums.tolist() == [1, 3, 6] and products.tolist() == [1, 2, 6]

@@ -167,3 +167,12 @@ def test_an_initial_value_may_be_an_array_without_dimensions():
 def test_an_array_without_dimensions_is_one_window():
     assert lax.reduce_window(np.float32(3), np.float32(1), lax.add, (), (), "VALID").item() == 4
     assert lax.reduce_window(np.float32(3), np.float32(0), lax.add, (), (), "VALID").item() == 3
+
+
+def test_a_tuple_where_operands_come_as_a_list():
+    both = lambda a, b: (a[0] + b[0], a[1] * b[1])
+    x = np.float32([1, 2, 3])
+    assert [float(v) for v in lax.reduce([x, x], [0.0, 1.0], both, (0,))] == [6, 6]
+    assert [float(v) for v in lax.reduce((x, x), (0.0, 1.0), lambda a, b: [*both(a, b)], (0,))] == [6, 6]
+    with pytest.raises(TypeError, match="must return the structure of one element"):
+        lax.reduce([x, x], [0.0, 1.0], lambda a, b: (a[0],), (0,))

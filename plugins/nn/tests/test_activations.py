@@ -127,3 +127,8 @@ def test_integers_beside_numbers_have_the_dtype_of_python_floats(name):
     with rb.config.override(enable_x64=True):
         assert getattr(nn, name)(x).dtype == "float64"
         assert getattr(nn, name)(x.astype("float32")).dtype == "float32"
+
+
+def test_hard_tanh_of_unsigned_integers():
+    found = nn.hard_tanh(rnp.array([0, 1, 7], "uint32"))
+    assert found.dtype == np.uint32 and found.tolist() == [0, 1, 1]

@@ -263,3 +263,51 @@ def test_floats_viewed_as_complex_numbers_and_back_have_derivatives():
     slope = rb.grad(lambda z: rnp.sum(z.view("float32") ** 2))(x.view("complex64"))
     np.testing.assert_allclose(slope, 2 * np.conj(np.asarray(x).view("complex64")), rtol=1e-6)
     assert rb.grad(lambda x: x.to_device(rb.devices()[0]).sum())(x).tolist() == [1, 1, 1, 1]
+
+
+def test_sequences_of_other_classes():
+    values = {"a": rnp.ones(2), "b": rnp.zeros(2)}.values()
+    for many in (values, collections.deque(values), collections.UserList(values)):
+        assert rnp.stack(many).tolist() == [[1, 1], [0, 0]] and rnp.concatenate(many).tolist() == [1, 1, 0, 0]
+        assert rnp.vstack(many).shape == (2, 2)
+    changing = {"a": rnp.ones(2)}
+    for number in (2.0, 3.0):  # nothing is kept of the first values
+        changing["a"] = rnp.full(2, number)
+        assert rnp.stack(changing.values()).tolist() == [[number, number]]
+    for wrong in ({1.0, 2.0}, "ab", {"a": 1.0}):
+        with pytest.raises(TypeError, match="stack takes a sequence of arrays, got a"):
+            rnp.stack(wrong)
+
+    class Pair:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return [float(i), 1.0]  # also beyond its end
+
+    assert rnp.asarray(Pair()).tolist() == [[0, 1], [1, 1]]
+    assert rnp.asarray(collections.deque([1, 2]), "float32").tolist() == [1, 2]
+
+
+def test_ramps_are_exact():
+    for dtype in ("int32", "int8", "uint8"):
+        for first, last, end, width in ((10, 21, 3, 4), (100, 0, 7, 39), (3, 120, 100, 7), (9, 9, 9, 3)):
+            array = np.array([first, last], dtype)
+            below = [end + (first - end) * i // width for i in range(width)]
+            above = [end + (last - end) * i // width for i in reversed(range(width))]
+            found = rnp.pad(array, width, mode="linear_ramp", end_values=end)
+            assert found.tolist() == [*below, first, last, *above]
+    found = rnp.pad(rnp.array([2**31 - 1, -(2**31)]), 3, mode="linear_ramp", end_values=-5)
+    assert found.tolist() == [-5, 715827879, 1431655763, 2**31 - 1, -(2**31), -1431655767, -715827886, -5]
+    array = np.array([10 + 2j, 21], "complex64")
+    expected = np.pad(array, 3, mode="linear_ramp", end_values=1j)
+    np.testing.assert_allclose(rnp.pad(array, 3, mode="linear_ramp", end_values=1j), expected, rtol=1e-6)
+    with rb.enable_x64(True):
+        array = np.array([1 / 3, 2 / 3])
+        expected = np.pad(array, 3, mode="linear_ramp", end_values=0.1)
+        found = rnp.pad(array, 3, mode="linear_ramp", end_values=0.1)
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_angles_are_weak_as_in_jax():
+    assert not rnp.angle(-1.0).weak_type and not rnp.angle(-1).weak_type and rnp.angle(1j).weak_type

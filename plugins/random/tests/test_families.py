@@ -182,3 +182,13 @@ def test_normal_vectors_have_the_dtype_of_their_parameters(given):
     with rb.config.override(enable_x64=True):
         drawn = random.multivariate_normal(random.key(0), np.zeros(2, mean), np.eye(2, dtype=cov))
         assert drawn.dtype == wanted
+
+
+def test_parameters_at_the_edge():
+    never = random.geometric(KEY, np.float32([0.0, 0.0, 1e-30]))
+    assert never.tolist() == [2**31 - 1] * 3  # beyond the largest number, which was the smallest
+    assert random.geometric(KEY, 0.0, dtype="int8").tolist() == 127
+    assert random.geometric(KEY, 1.0).tolist() == 1
+    found = drawn(random.binomial, 10.5, 0.5, MANY)
+    assert (found == np.floor(found)).all() and found.max() <= 10
+    assert drawn(random.weibull_min, 1.0, 0, MANY).max() == np.inf  # a Python 0 was a ZeroDivisionError

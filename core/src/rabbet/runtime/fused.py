@@ -8,6 +8,7 @@ values of all others.
 
 import functools
 import inspect
+from collections import OrderedDict
 
 import numpy as np
 
@@ -110,15 +111,20 @@ def fused(function=None, *, static=()):
 
 
 PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
+VALUES_OF_DICTS = frozenset((type({}.values()), type(OrderedDict().values())))
 
 
 def opened(x):
-    """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list."""
+    """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list; the
+    values of a dict as a list.
+    """
     kind = type(x)
     if kind in PLAIN:
         return x
     if kind is list or kind is tuple:
         return kind([opened(v) for v in x]) if any(type(v) not in PLAIN for v in x) else x
+    if kind in VALUES_OF_DICTS:
+        return [opened(v) for v in x]
     if isinstance(x, (type, SymbolicDimension)) or not hasattr(x, "__jax_array__"):
         return x  # a dimension may stand for a shape
     return array_of(x)

@@ -44,7 +44,10 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     places = _places(leaves, treedef, axis)
 
     def combine(a, b):
-        outs, out_tree = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        result = fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b))
+        if {type(elems), type(result)} == {list, tuple}:
+            result = type(elems)(result)
+        outs, out_tree = tree.flatten(result)
         outs = [array_or_tracer(x) for x in outs]
         _check(fn, treedef, out_tree, a, outs)
         return outs

@@ -49,7 +49,10 @@ class Computation:
                 tree.unflatten(self.tree, list(args[:n])),
                 tree.unflatten(self.tree, list(args[n:])),
             )
-            outs, out_tree = tree.flatten(computation(*pair))
+            result = computation(*pair)
+            if {type(operands), type(result)} == {list, tuple}:
+                result = type(operands)(result)
+            outs, out_tree = tree.flatten(result)
             if out_tree != self.tree:
                 raise TypeError(
                     f"{name}: {describe_function(computation)} must return the structure of one element, "

@@ -260,6 +260,8 @@ def hard_tanh(x):
     if x.dtype == bool:
         x = lax.convert_element_type(x, "int32")
     one = lax.full_like(x, 1)
+    if dtypes.kind(x.dtype) == "u":
+        return lax.min(x, one)
     return lax.select(lax.gt(x, 1), one, lax.select(lax.lt(x, -1), lax.neg(one), x))
 
 

@@ -1,6 +1,7 @@
 """From whatever holds numbers to arrays: ``array``, ``asarray``, ``astype``, ``copy``."""
 
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -111,10 +112,22 @@ def converted(x, dtype):
         or isinstance(x, (str, bytes))
         or not (hasattr(x, "__array__") or hasattr(x, "__array_interface__") or is_buffer(x))
     ):
+        if is_listed(x):
+            return from_sequence([x[i] for i in range(len(x))], dtype)
         raise TypeError(
             f"array: a {type(x).__name__} holds no numbers; give an array, numbers or nested lists of numbers"
         )
     return from_numpy(np.asarray(x), dtype)
+
+
+def is_listed(x):
+    """Whether ``x`` has a length and parts by number, as a deque has, and an object with ``__len__`` and
+    ``__getitem__``.
+    """
+    own = type(x)
+    return (
+        hasattr(own, "__len__") and hasattr(own, "__getitem__") and not isinstance(x, (str, bytes, Mapping))
+    )
 
 
 def is_buffer(x):

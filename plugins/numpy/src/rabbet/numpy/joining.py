@@ -1,6 +1,7 @@
 """Putting arrays together and taking them apart: concatenate, stack, split."""
 
 import operator
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rabbet import Array, dtypes, lax
@@ -17,7 +18,9 @@ def sequence_of(name, arrays, dtype=None):
       TypeError: if it is no sequence of arrays.
       ValueError: if it is empty.
     """
-    if not isinstance(arrays, (tuple, list)):
+    if isinstance(arrays, Sequence) and not isinstance(arrays, (str, bytes)):  # also a deque, a UserList
+        arrays = list(arrays)
+    else:
         if not isinstance(arrays, (Array, Tracer)) and not hasattr(arrays, "__array__"):
             raise TypeError(
                 f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list"

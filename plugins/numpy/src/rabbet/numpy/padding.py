@@ -140,11 +140,34 @@ def with_ramp(array, axis, width, side, end):
     """``array`` with a straight line from ``end`` to its outermost elements on one side."""
     edge = outermost(array, axis, side)
     shape = (*edge.shape[:axis], width, *edge.shape[axis + 1 :])
-    counted = lax.convert_element_type(lax.broadcasted_iota("int32", shape, axis), "float32")
-    share = lax.div(counted if side == 0 else lax.sub(float(width - 1), counted), float(width))
-    end, edge = [lax.convert_element_type(spread_to(v, shape), "float32") for v in (end, edge)]
-    ramp = lax.convert_element_type(lax.add(end, lax.mul(lax.sub(edge, end), share)), array.dtype)
+    counted = lax.broadcasted_iota("int32", shape, axis)
+    counted = counted if side == 0 else lax.sub(width - 1, counted)
+    end, edge = spread_to(end, shape), spread_to(edge, shape)
+    line = whole_line if dtypes.kind(array.dtype) in "iu" else straight_line
+    ramp = lax.convert_element_type(line(end, edge, counted, width), array.dtype)
     return lax.concatenate([ramp, array] if side == 0 else [array, ramp], axis)
+
+
+def straight_line(end, edge, counted, width):
+    """``end + (edge - end) * counted / width``; half precision is computed in single precision."""
+    dtype = dtypes.result_type(typeof(end).dtype, np.float32)
+    end, edge, counted = [lax.convert_element_type(v, dtype) for v in (end, edge, counted)]
+    return lax.add(end, lax.div(lax.mul(lax.sub(edge, end), counted), lax.full_like(counted, width)))
+
+
+def whole_line(end, edge, counted, width):
+    """The same, rounded down, as NumPy has it: exact for all integers, because the distance is an unsigned
+    number of which each of the ``width`` parts is known with what remains.
+    """
+    up = lax.ge(edge, end)
+    dtype = "uint64" if typeof(end).dtype.itemsize == 8 else "uint32"
+    end, edge, counted = [lax.convert_element_type(v, dtype) for v in (end, edge, counted)]
+    size = lax.select(up, lax.sub(edge, end), lax.sub(end, edge))
+    parts = lax.full_like(size, width)
+    rest = lax.mul(lax.rem(size, parts), counted)
+    way = lax.add(lax.mul(lax.div(size, parts), counted), lax.div(rest, parts))
+    broken = lax.convert_element_type(lax.ne(lax.rem(rest, parts), lax.full_like(rest, 0)), dtype)
+    return lax.select(up, lax.add(end, way), lax.sub(end, lax.add(way, broken)))
 
 
 def outermost(array, axis, side):

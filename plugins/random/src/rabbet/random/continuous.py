@@ -334,7 +334,8 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
       True
     """
     found = dtype_of(dtype, float, "f", "weibull_min")
-    exponent = parameter(1.0 / concentration, found)
+    zero = isinstance(concentration, (int, float)) and concentration == 0
+    exponent = parameter(math.copysign(math.inf, concentration) if zero else 1.0 / concentration, found)
     return _weibull_min(key, parameter(scale, found), exponent, shape, found)
 
 

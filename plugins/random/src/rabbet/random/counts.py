@@ -153,7 +153,7 @@ def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
 
     Args:
       key: a single key.
-      n: the number of trials, not negative.
+      n: the number of trials, not negative; what is behind the point does not count.
       p: a probability. NaN is drawn where it is none, or ``n`` is negative.
       shape: the shape of the result; by default that to which ``n`` and ``p`` broadcast.
       dtype: a float dtype.
@@ -171,7 +171,7 @@ def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
 
 @fused(static=("shape", "dtype"))
 def _binomial(key, n, p, shape, dtype):
-    n, p = operand(n, dtype), operand(p, dtype)
+    n, p = lax.floor(operand(n, dtype)), operand(p, dtype)
     shape = common_shape(shape, "binomial", n, p)
     n, p = broadcast(n, shape, "binomial", "n"), broadcast(p, shape, "binomial", "p")
     n, p = (

@@ -209,7 +209,8 @@ def _geometric(key, p, shape, dtype):
     shape = common_shape(shape, "geometric", p)
     logs = lax.log(above_zero(words_of(key, "geometric"), shape, floating, tiny(floating)))
     failures = lax.floor(lax.div(logs, lax.log1p(lax.neg(broadcast(p, shape, "geometric", "p")))))
-    return lax.add(lax.convert_element_type(failures, dtype), 1)
+    # Added as floats: beyond the largest integer is the largest integer, not the smallest.
+    return lax.convert_element_type(lax.add(failures, 1.0), dtype)
 
 
 # --------------------------------------------------------------------------------------------- categories

@@ -267,7 +267,7 @@ normal_quantiles = define(
 )  # fmt: skip
 dawsons = define("dawsn", "x", dawson, [lambda x, out: 1.0 - 2.0 * x * out], "Dawson's integral")
 faddeeva = define("wofz", "z", faddeeva_of, [faddeeva_slope], "exp(-z^2) erfc(-iz)", kinds="c")
-owens = define("owens_t", "h a", owen_of, [owen_by_h, owen_by_a], "Owen's T function")
+owens = define("owens_t", "h a", owen_of, [owen_by_h, owen_by_a], "Owen's T function", weak=False)
 
 __all__ = [
     "dawsons",
