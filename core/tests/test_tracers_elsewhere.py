@@ -1,6 +1,7 @@
 """Tracers where they cannot be: in another thread, and as bytes."""
 
 import copy
+import functools
 import pickle
 import threading
 
@@ -71,3 +72,11 @@ def test_a_tracer_that_leaked_is_not_pickled():
     toys.jit(lambda x: kept.append(x) or x * 1.0)(1.0)
     with pytest.raises(UnexpectedTracerError, match="which has finished"):
         pickle.dumps(kept)
+
+
+def test_a_tracer_has_no_hash():
+    """So that a function with a cache of its own does not keep it beyond its trace."""
+    cached = functools.lru_cache(lambda x: x)
+    for use in (hash, cached, lambda t: {t: 1}, lambda t: t in {1.0}):
+        with pytest.raises(TypeError, match=r"a traced array cannot be hashed \(f32\[\]\)"):
+            toys.jit(use)(1.0)

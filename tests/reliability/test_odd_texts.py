@@ -78,3 +78,10 @@ def test_objects_with_odd_attributes_may_be_called():
     assert float(rb.jit(stand_in)(1.0)) == 3 and rb.vmap(stand_in)(rnp.ones(2)).tolist() == [3, 3]
     with pytest.raises(TypeError, match="is not an array: got str"):
         rb.jit(stand_in)("a")
+
+
+@pytest.mark.needs("numpy")
+def test_a_format_for_one_number_and_an_array():
+    assert f"{rnp.float32(1.5):.3f}" == "1.500" and f"{rnp.ones(2):>10}" == "   [1. 1.]"
+    with pytest.raises(TypeError, match=r"the format '.3f' is for one number, and this is an array f32\[2\]"):
+        format(rnp.ones(2), ".3f")

@@ -339,7 +339,7 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
     array._repr_html_ = notebook_table
     array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
     array.__hash__ = ARRAY_HASH
-    tracer.__hash__ = lambda self: id(self) >> 4
+    tracer.__hash__ = refused_hash
     refusals.give_to(tracer)
     for cls in (array, tracer):
         for name, method in list(vars(cls).items()):
@@ -353,5 +353,14 @@ def _is_own(name: str) -> bool:
 
 
 ARRAY_HASH = Array.__hash__
+
+
+def refused_hash(self: Any) -> int:
+    """A cache that kept a tracer by its hash would keep it beyond its trace."""
+    raise TypeError(
+        f"a traced array cannot be hashed ({self.aval.str_short()}): it has no value to compare, and what "
+        "keeps it, as functools.lru_cache does, keeps it beyond the trace. Use id(x) for identity"
+    )
+
 
 __all__ = ["broadcast_operands", "give_to", "promote_operands"]

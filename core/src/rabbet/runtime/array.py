@@ -266,7 +266,15 @@ class Array(metaclass=ArrayType):
         return int(self._value()[()])
 
     def __format__(self, spec):
-        return format(self._value()[()], spec) if spec and self.aval.ndim == 0 else format(str(self), spec)
+        if spec and self.aval.ndim == 0:
+            return format(self._value()[()], spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            raise TypeError(
+                f"the format {spec!r} is for one number, and this is an array {self.aval.str_short()}; for "
+                "each of its numbers: numpy.array2string(x, formatter=...)"
+            ) from None
 
     def __str__(self):
         if isinstance(self.aval.dtype, dtypes.ExtendedDType) or not is_readable(self):
