@@ -13,6 +13,14 @@ def array_of(x: Any) -> Any:
 
     Raises:
       TypeError: if it gives itself, or objects give each other, so that they could be asked for ever.
+
+    Example:
+      >>> from rabbet.extend.transform import array_of
+      >>> class Weight:
+      ...     def __jax_array__(self):
+      ...         return np.ones(2)
+      >>> array_of(Weight())
+      array([1., 1.])
     """
     given, last = x.__jax_array__(), x
     for _ in range(MOST_IN_TURN):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rabbet.dtypes.array_givers import array_of
 from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
@@ -23,7 +22,6 @@ from rabbet.runtime.values import array_or_tracer, to_array
 
 __all__ = [
     "argument_name",
-    "array_of",
     "array_or_tracer",
     "broadcast_operands",
     "cast_operand",

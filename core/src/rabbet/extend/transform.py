@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rabbet.dtypes.array_givers import array_of
 from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
@@ -18,6 +19,7 @@ __all__ = [
     "RuleTable",
     "Tracer",
     "all_tables",
+    "array_of",
     "axes_used_in",
     "batch",
     "bind_axes",

@@ -6,6 +6,7 @@ are put there once the text is written, since few programs ask for any and rules
 """
 
 import contextlib
+import json
 import re
 from typing import Any
 
@@ -112,10 +113,10 @@ def name(text):
 
 def quoted(text):
     """A string of MLIR. What is no text, as in the name of a file of another encoding, is written out."""
-    if not text.isprintable():
-        text = text.encode("utf-8", "backslashreplace").decode()
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text if text.isprintable() else CONTROL.sub(_in_digits, text)}"'
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{CONTROL.sub(_in_digits, text)}"'
 
 
 def _in_digits(character):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from rabbet import Array, device_put, dtypes, lax
-from rabbet.extend.functions import array_of, is_python_scalar, obeys_out_sharding, to_array
+from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
 from rabbet.extend.sharding import Sharding
-from rabbet.extend.transform import Interpreter, Tracer, typeof
+from rabbet.extend.transform import Interpreter, Tracer, array_of, typeof
 
 
 @obeys_out_sharding
