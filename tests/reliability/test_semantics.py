@@ -55,6 +55,9 @@ def test_weak_types_stay_where_nothing_strong_came_in():
         rb.jacfwd(lambda x: x * 2)(1.0),
         rb.hessian(lambda x: x * x)(1.0),
         rb.grad(lambda x: x)(1.0),
+        rnp.asarray(4) / 2,
+        1 / rnp.asarray(4),
+        rb.jit(lambda i: i / i)(4),
     ):
         assert kept.weak_type
     for strong in (
@@ -64,6 +67,9 @@ def test_weak_types_stay_where_nothing_strong_came_in():
         rnp.sum(weak),
     ):
         assert not strong.weak_type
+    half = rnp.ones(2, "bfloat16")
+    assert lax.fori_loop(0, 3, lambda i, x: x * (i / 2), half).dtype == half.dtype
+    assert not (rnp.asarray(4) / np.int32(2)).weak_type
 
 
 def test_a_mapped_branch_is_as_weak_as_one_that_is_not():

@@ -68,6 +68,7 @@ def test_each_level_calls_the_function_twice():
         (lambda: lax.associative_scan(3, np.ones(3)), "takes a function"),
     ],
 )
+@pytest.mark.narrow
 def test_what_is_refused(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

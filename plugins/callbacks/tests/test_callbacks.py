@@ -36,6 +36,7 @@ def test_values_of_every_dtype_arrive_and_return(dtype):
         np.testing.assert_array_equal(out, np.asarray(x)[::-1])
 
 
+@pytest.mark.narrow
 def test_arguments_and_results_are_pytrees():
     def host(pair, *, scale):
         assert type(pair["a"]) is rb.Array and pair["a"].shape == (2, 3)
@@ -70,6 +71,7 @@ def test_results_are_copied():
         assert out.tolist() == [1.0] * 64
 
 
+@pytest.mark.narrow
 def test_not_contiguous_results_and_numbers_of_numpy():
     for f in both(lambda x: rb.pure_callback(lambda v: np.asarray(v).T, struct((3, 2)), x)):
         np.testing.assert_array_equal(f(X), X.T)

@@ -42,6 +42,7 @@ def exported(fun, *args):
     return export.export(rb.jit(fun))(*args)
 
 
+@pytest.mark.narrow
 def test_structures():
     g = lambda t, *, k: [None, (), Pair(t["b"], [k]), Tagged(t["a"][0], "blue"), {}]
     program = export.export(rb.jit(g))({"b": X, "a": (X, X)}, k=np.float32(1))

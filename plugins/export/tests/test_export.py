@@ -31,10 +31,12 @@ def test_it_is_what_the_function_is(program):
     same(program.call(X, np.float32(3)), f(X, 3.0))
 
 
+@pytest.mark.narrow
 def test_it_runs_in_compiled_functions(program):
     same(rb.jit(lambda x: program.call(2 * x, 3.0)["s"] + 1)(X), f(2 * X, 3.0)["s"] + 1)
 
 
+@pytest.mark.narrow
 def test_twice_in_one_program(program):
     other = export.export(rb.jit(lambda x: lax.cos(x)))(X)
     both = rb.jit(lambda x: program.call(other.call(x), 3.0)["s"] + program.call(x, 1.0)["s"])
@@ -125,6 +127,7 @@ def test_native_functions_that_are_kept():
     (([X, 1.0],), "exported for arguments of the structure"),
     ((X, "one"), "args\\[1\\] is no array"),
 ])  # fmt: skip
+@pytest.mark.narrow
 def test_other_arguments(program, args, words):
     with pytest.raises(ValueError, match=words):
         program.call(*args)

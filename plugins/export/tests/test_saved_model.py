@@ -50,6 +50,7 @@ def exported(**kwargs):
     return export.export(rb.jit(model), **kwargs)({"s": rb.ShapeDtypeStruct((), "float32")}, x)
 
 
+@pytest.mark.narrow
 def test_the_messages_say_what_the_program_is(tmp_path):
     program = exported(platforms=("cpu", "cuda"))
     folder = export.write_saved_model(program, tmp_path / "model")

@@ -45,6 +45,7 @@ PROGRAMS = {
                   [struct(ROWS, COLUMNS)]),
     "iota": (lambda x: x + lax.broadcasted_iota("float32", x.shape, 1), [struct(ROWS, COLUMNS)]),
     "gather": (lambda x: x[np.array([0, 1])] + x[lax.iota("int32", 2)], [struct(ROWS, COLUMNS)]),
+    "wide positions": (lambda x: x[lax.iota("int64", 2)], [struct(ROWS, COLUMNS)]),
     "scatter": (lambda x: x.at[0].set(2.0).at[:, -1].add(1.0), [struct(ROWS, COLUMNS)]),
     "sort": (lambda x: lax.sort(x, dimension=0), [struct(ROWS, COLUMNS)]),
     "scan": (scanned, [struct(ROWS, 3)]),

@@ -93,6 +93,7 @@ def test_what_does_not_move_has_terms_of_zeros():
     ] * 2
 
 
+@pytest.mark.narrow
 def test_integers_have_terms_without_bytes():
     nothing = np.zeros((), rb.dtypes.float0)
     fn = lambda x, i: lax.mul(x, lax.convert_element_type(i, np.float32))
@@ -156,6 +157,7 @@ def test_branches_of_which_one_does_not_move():
     assert numbers(jet(fn, (-2.0,), ([1.0, 0.0],))[1]) == [-4, 2]
 
 
+@pytest.mark.narrow
 def test_scanned_arrays_move():
     fn = lambda xs: lax.scan(lambda c, x: (lax.add(c, lax.mul(x, x)), c), lax.full((), 0.0), xs)
     (total, _), (terms, stacked) = jet(fn, (np.float32([1, 2, 3]),), ([np.ones(3, "f4"), np.zeros(3, "f4")],))

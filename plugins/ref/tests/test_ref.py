@@ -67,6 +67,7 @@ def test_what_was_read_and_what_was_given_are_values():
     assert values(ref) == [9, 2, 3] and values(pickle.loads(pickle.dumps(ref))) == [9, 2, 3]
 
 
+@pytest.mark.narrow
 def test_numbers_take_the_dtype_of_the_reference():
     ref = new_ref(3)
     assert ref.dtype == np.int32 and not ref[...].weak_type
@@ -195,6 +196,7 @@ def test_scan_goes_over_the_slices_of_a_reference():
     assert float(total) == 2 + 8 + 18
 
 
+@pytest.mark.narrow
 def test_vmap_maps_arguments_and_reads_what_is_outside():
     pytest.importorskip("rabbet_vmap")
     rows, outside = new_ref(np.zeros((3, 2), np.float32)), new_ref(2.0)
@@ -286,6 +288,7 @@ def test_refusals(which):
         call(new_ref(THREE))
 
 
+@pytest.mark.narrow
 def test_a_reference_that_outlives_its_function():
     kept = []
     jit(lambda x: [kept.append(new_ref(x)), x][1])(1.0)

@@ -23,8 +23,9 @@ def true_divide(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
     x, y = beside(x, y)
     dtype = typeof(y if python_scalars.is_python_scalar(x) else x).dtype
     if dtypes.kind(dtype) in "biu":
-        wide = dtypes.to_inexact(dtype)
-        x, y = cast_operand(x, typeof(x), wide), cast_operand(y, typeof(y), wide)
+        wide, a, b = dtypes.to_inexact(dtype), typeof(x), typeof(y)
+        weak = a.weak_type and b.weak_type  # as of a loop's counter, divided by a number
+        x, y = cast_operand(x, a, wide, weak), cast_operand(y, b, wide, weak)
     return elementwise.div(x, y)
 
 

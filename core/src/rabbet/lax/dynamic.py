@@ -20,7 +20,7 @@ from rabbet.primitives import convert, elementwise, logic
 from rabbet.primitives import dynamic as primitives
 from rabbet.primitives import dynamic_rules as _dynamic_rules  # noqa: F401 - batching
 from rabbet.primitives.checks import axis_in_range
-from rabbet.program.dimensions import dimension_of
+from rabbet.program.dimensions import SymbolicDimension, dimension_of
 from rabbet.runtime.fused import fused
 from rabbet.trace.interpreter import typeof
 
@@ -69,7 +69,14 @@ def wrapped(index: Any, size: int, allow: bool = True) -> Any:
     index = widened(index)
     if typeof(index).kind == "u" or not allow:
         return index
-    return logic.select_n(logic.lt(index, 0), index, elementwise.add(index, size))
+    return logic.select_n(logic.lt(index, 0), index, elementwise.add(index, size_beside(size, index)))
+
+
+def size_beside(size: Any, index: ArrayLike) -> Any:
+    """A dimension's size to be added to a position; a symbolic one in the position's dtype."""
+    if not isinstance(size, SymbolicDimension):
+        return size
+    return convert.convert_element_type(size.__jax_array__(), new_dtype=typeof(index).dtype, weak_type=False)
 
 
 def widened(index: Any) -> ArrayOrTracer:

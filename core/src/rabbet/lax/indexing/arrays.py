@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rabbet.lax import broadcasting, shapes
+from rabbet.lax import broadcasting, dynamic, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.boxes import fitted, is_run
 from rabbet.lax.indexing.plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
@@ -116,12 +116,15 @@ def dynamic_positions(value: Any, size: int, dtype: DTypeLike, wrap: bool) -> Ar
     if have.kind == "u":
         # Beyond the signed range a position would turn negative: it is out of bounds anyway.
         if have.itemsize >= dtype.itemsize:
-            value = extremes.min(value, zeros.full_of_type(typeof(value), size))
+            value = extremes.min(value, zeros.full_of_type(typeof(value), np.iinfo(dtype).max))
         return convert.to_dtype(value, dtype)
     if have.itemsize > dtype.itemsize:
-        value = extremes.clamp(-size - 1, value, size)
+        # To what the dtype holds, and not to the size: `checkify` tells the position that was asked for.
+        value = extremes.clamp(np.iinfo(dtype).min, value, np.iinfo(dtype).max)
     value = convert.to_dtype(value, dtype)
-    return logic.select_n(logic.lt(value, 0), value, elementwise.add(value, size)) if wrap else value
+    if not wrap:
+        return value
+    return logic.select_n(logic.lt(value, 0), value, elementwise.add(value, dynamic.size_beside(size, value)))
 
 
 def vectors(values: list, common: tuple) -> ArrayOrTracer:
