@@ -293,3 +293,19 @@ def test_what_a_user_met_before_is_shown(internal):
     with pytest.raises(ValueError) as caught:
         internal(LOOKUP).ask(1, make)
     assert "KeyError: 'mine'" in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_note_takes_no_notes_of_the_reprs_that_it_asks(internal):
+    """The note on an error of Python's own has the arguments' reprs, which may fail in the same way."""
+    asked = []
+    inner = internal(
+        "import operator\n"
+        "@folded\n"
+        "class Odd:\n"
+        "    def __init__(self, asked): self.asked = asked\n"
+        "    def get(self): return operator.index(None)\n"
+        "    def __repr__(self): self.asked.append(1); return str(self.get())\n"
+    )
+    with pytest.raises(TypeError) as caught:
+        inner.Odd(asked).get()
+    assert "in Odd.get(self=Odd)" in caught.value.__notes__ and asked == [1]

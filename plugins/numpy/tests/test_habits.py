@@ -307,7 +307,3 @@ def test_ramps_are_exact():
         expected = np.pad(array, 3, mode="linear_ramp", end_values=0.1)
         found = rnp.pad(array, 3, mode="linear_ramp", end_values=0.1)
         np.testing.assert_allclose(found, expected, rtol=1e-15)
-
-
-def test_angles_are_weak_as_in_jax():
-    assert not rnp.angle(-1.0).weak_type and not rnp.angle(-1).weak_type and rnp.angle(1j).weak_type

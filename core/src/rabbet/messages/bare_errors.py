@@ -7,6 +7,7 @@ called nor the argument. So a note says both.
 
 import dis
 import sys
+import threading
 from typing import Any
 
 from rabbet.messages.source_positions import is_internal
@@ -26,6 +27,8 @@ def note_of(error):
     """
     if not isinstance(error, KINDS) or type(error).__module__ != "builtins":
         return None
+    if getattr(_noting, "now", False):  # raised by the repr of an argument of a note that is being made
+        return None
     frames, traceback = [], error.__traceback__
     while traceback is not None:
         frames.append(traceback)
@@ -37,8 +40,15 @@ def note_of(error):
             continue
         module = _module(t.tb_frame)
         if module in PUBLIC or not (_is_wrapper(t.tb_frame.f_code) or module.startswith(INNER)):
-            return f"in {_name(t.tb_frame)}({', '.join(_arguments(t.tb_frame))})"
+            _noting.now = True
+            try:
+                return f"in {_name(t.tb_frame)}({', '.join(_arguments(t.tb_frame))})"
+            finally:
+                _noting.now = False
     return None
+
+
+_noting = threading.local()
 
 
 def _module(frame):

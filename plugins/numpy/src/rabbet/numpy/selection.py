@@ -224,9 +224,8 @@ def angle(z, deg=False):
       Array([ 0., 90.], dtype=float32)
     """
     z = float_of("angle", z)
-    cplx = kind_of(z) == "c"
-    parts = (lax.imag(z), lax.real(z)) if cplx else (lax.full_like(z, 0), z)
-    out = lax.atan2(*[with_weak_type(p, cplx) if typeof(z).weak_type else p for p in parts])
+    parts = (lax.imag(z), lax.real(z)) if kind_of(z) == "c" else (lax.full_like(z, 0), z)
+    out = lax.atan2(*[with_weak_type(p) if typeof(z).weak_type else p for p in parts])
     return lax.mul(out, 180 / math.pi) if deg else out
 
 
