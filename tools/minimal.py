@@ -87,8 +87,7 @@ def main():
     into.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         needed = with_requirements([*BASE, *chosen])
-        made = pool.map(lambda folder: build(folder, into / "wheels" / folder.name), needed)
-        wheels = dict(zip(needed, made, strict=True))
+        wheels = {folder: build(folder, into / "wheels" / folder.name) for folder in needed}
         failed = []
         for name, well, seconds, text in pool.map(
             lambda folder: try_alone(folder, wheels, into, rows), chosen

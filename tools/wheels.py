@@ -3,6 +3,10 @@
     python tools/wheels.py core pjrt_cpu plugins/jit
     python tools/wheels.py --with-first-party-requirements plugins/nn     # adds plugins/numpy, which nn
     declares
+    python tools/wheels.py --editable core pjrt_cpu     # what is imported is what lies in this folder
+
+One process builds all: that takes a second where an installer that starts processes for each takes half a
+minute, and an environment of tests begins with it.
 
 Everything that is not ours comes from the package index; everything that is ours comes from this folder, so
 that a test of "core and one plugin" sees what a user would install, and neither more nor less.
@@ -53,13 +57,18 @@ def with_requirements(folders):
     return found
 
 
-def build(folder, into):
-    """Build one wheel without isolation (hatchling is the only build requirement) and return its path."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(into)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"wheel of {folder.relative_to(ROOT)} does not build:\n{done.stdout}{done.stderr}")
-    return max(pathlib.Path(into).glob("*.whl"), key=lambda path: path.stat().st_mtime_ns)
+def build(folder, into, version="standard"):
+    """Build one wheel with hatchling, which is the only build requirement, and return its path.
+
+    Args:
+      version: "standard", or "editable" for a wheel that holds the path of the folder instead of its files.
+    """
+    from hatchling.builders.wheel import WheelBuilder
+
+    try:
+        return pathlib.Path(*WheelBuilder(str(folder)).build(directory=str(into), versions=[version]))
+    except Exception as error:
+        sys.exit(f"wheel of {folder.relative_to(ROOT)} does not build: {type(error).__name__}: {error}")
 
 
 def install(wheels, names):
@@ -74,12 +83,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=lambda name: ROOT / name)
     parser.add_argument("--with-first-party-requirements", action="store_true")
+    parser.add_argument("--editable", action="store_true")
     options = parser.parse_args()
     folders = with_requirements(options.folders) if options.with_first_party_requirements else options.folders
     names = [project(folder)["name"] for folder in folders]
     with tempfile.TemporaryDirectory() as into:
-        install([build(folder, into) for folder in folders], names)
-    print("installed wheels:", ", ".join(names), flush=True)
+        version = "editable" if options.editable else "standard"
+        install([build(folder, into, version) for folder in folders], names)
+    print(f"installed {version} wheels:", ", ".join(names), flush=True)
 
 
 if __name__ == "__main__":
