@@ -4,8 +4,10 @@ environment of its own; its tests, and `tests/one_plugin`.
     python tools/minimal.py --into FOLDER               # every plugin
     python tools/minimal.py --into FOLDER jit nn        # some of them
 
-Wheels are built once, and two environments run beside each other. A hidden dependency shows as a failure. To
-find one, two rows of a test with many parameters are enough; other environments run more of them.
+Wheels are built once, and two environments run beside each other. What one has compiled to bytecode, the next
+ones get: without it, they would spend most of their time on pytest's, NumPy's and core's. A hidden dependency
+shows as a failure. To find one, two rows of a test with many parameters are enough; other environments run
+more of them.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import time
 
+from bytecode import borrow, keep, site_packages
 from wheels import ROOT, build, distributions, project, with_requirements
 
 TOOLS = ["pytest>=8.3", "hypothesis>=6.100"]
@@ -51,20 +54,22 @@ def try_alone(folder, wheels, into, rows):
     extras = [one for one in extras if not one.startswith("rabbet-")]
     shutil.rmtree(home, ignore_errors=True)
     with open(log_file, "w") as log:
-        well = (
-            run(["uv", "venv", "--quiet", "--python", sys.executable, home], log, env=environment())
-            and run(
-                ["uv", "pip", "install", "--quiet", "--python", python, *needed, *TOOLS, *extras],
-                log,
-                env=environment(),
-            )
-            and run(
-                [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not exhaustive",
-                 folder / "tests", ROOT / "tests" / "one_plugin"],
-                log,
-                env={**os.environ, "RABBET_ONE_PLUGIN": name, "RABBET_TEST_ROWS": rows},
-            )
+        installed = run(
+            ["uv", "venv", "--quiet", "--python", sys.executable, home], log, env=environment()
+        ) and run(
+            ["uv", "pip", "install", "--quiet", "--python", python, *needed, *TOOLS, *extras],
+            log,
+            env=environment(),
+        )
+        if installed:
+            borrow(site_packages(home), into / "bytecode")
+        well = installed and run(
+            [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not exhaustive",
+             folder / "tests", ROOT / "tests" / "one_plugin"],
+            log,
+            env={**os.environ, "RABBET_ONE_PLUGIN": name, "RABBET_TEST_ROWS": rows},
         )  # fmt: skip
+        keep(site_packages(home), into / "bytecode")
     shutil.rmtree(home, ignore_errors=True)
     return name, well, time.perf_counter() - started, log_file.read_text()
 
@@ -85,6 +90,7 @@ def main():
     rows = str(options.rows or "")
     into = options.into.resolve()
     into.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(into / "bytecode", ignore_errors=True)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         needed = with_requirements([*BASE, *chosen])
         wheels = {folder: build(folder, into / "wheels" / folder.name) for folder in needed}
