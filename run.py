@@ -3,7 +3,8 @@
 
     python3 run.py digits             train the digits demo
     python3 run.py test               run the tests: every environment of tox.ini whose interpreter is here
-    python3 run.py test lint docs     run some of them
+    python3 run.py test lint docs     run some of them, two at a time; each is printed when it ends
+    python3 run.py test lint          run one, and see what it prints as it goes
     python3 run.py tox ARGUMENTS      tox itself, e.g. `python3 run.py tox run -e bench`
     python3 run.py environments       the names of tox.ini's list; --json: as a list for other programs
 
@@ -19,12 +20,14 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TOOLS = ["tox>=4.23", "tox-uv>=1.20"]
+AT_ONCE = 2  # environments: one computes while the other installs, waits or has one long test left
 
 
 def works(*command):
@@ -61,12 +64,18 @@ def bootstrap():
         subprocess.run([PYTHON, "-m", "pip", *quiet, *TOOLS], check=True)
 
 
-def tox(*arguments):
-    """Run tox with the interpreters of this machine and no others."""
+def tox_command(*arguments):
+    """The command that runs tox, and how: with the interpreters of this machine and no others."""
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
     env = dict(os.environ, PATH=path, UV_PYTHON_DOWNLOADS="never")
     env.pop("PYTHONPATH", None)  # a test must see what its environment installed and nothing else
-    return subprocess.run([PYTHON, "-m", "tox", *arguments], cwd=ROOT, env=env).returncode
+    return [PYTHON, "-m", "tox", *arguments], {"cwd": ROOT, "env": env}
+
+
+def tox(*arguments):
+    """Run tox."""
+    command, options = tox_command(*arguments)
+    return subprocess.run(command, **options).returncode
 
 
 def listed():
@@ -94,11 +103,66 @@ def has_interpreter(environment):
 
 
 def test(names):
-    """Run the named environments, by default all, one after the other."""
+    """Run the named environments, by default all; one shows what it prints, several run beside each other."""
     available, lacking = environments()
     for name in lacking:
         print(f"skipped {name}: its Python is not on PATH", flush=True)
-    return tox("run", "-e", ",".join(names or available))
+    chosen = [one for name in names or available for one in name.split(",")]
+    if len(chosen) == 1:
+        return tox("run", "-e", *chosen)
+    return beside_each_other(
+        {name: tox_command("run", "-e", name) for name in chosen}, ROOT / ".tox" / "output"
+    )
+
+
+def beside_each_other(commands, folder):
+    """Run commands, two at a time and in their order; print what each has to say when it ends.
+
+    Args:
+      commands: a command and the options of its process, by name.
+      folder: where to write the output meanwhile, for whoever wants to follow it.
+    Returns:
+      1 if one of them failed, else 0.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    waiting, running, failed, begun = list(commands), {}, [], time.monotonic()
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                name = waiting.pop(0)
+                command, options = commands[name]
+                with open(folder / f"{name}.txt", "wb") as output:
+                    child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **options)
+                running[name] = child, time.monotonic()
+                print(f"--- {name} begins; its output so far is in {output.name}", flush=True)
+            time.sleep(0.1)
+            for name, (child, since) in list(running.items()):
+                if child.poll() is None:
+                    continue
+                del running[name]
+                text = (folder / f"{name}.txt").read_text(errors="replace")
+                end = "passed" if child.returncode == 0 else f"FAILED with exit status {child.returncode}"
+                failed += [name] if child.returncode else []
+                print(f"--- {name}\n{text.rstrip()}", flush=True)
+                print(f"--- {name} {end} after {time.monotonic() - since:.0f} s", flush=True)
+    except KeyboardInterrupt:
+        # A terminal's Ctrl-C has reached the children too; they stop their own.
+        print(f"stopped while these ran: {', '.join(running)}", flush=True)
+        stop([child for child, _ in running.values()])
+        raise
+    print(f"{len(commands)} environments in {time.monotonic() - begun:.0f} s, ", end="")
+    print(f"of which these FAILED: {', '.join(failed)}" if failed else "all passed", flush=True)
+    return 1 if failed else 0
+
+
+def stop(children):
+    """Wait a while for processes that were interrupted, then end them."""
+    for child in children:
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            child.wait()
 
 
 def main(arguments):

@@ -1,0 +1,73 @@
+"""`run.py test`: environments beside each other, a failure that is told and counts, Ctrl-C that stops all."""
+
+import importlib.util
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("run_py", ROOT / "run.py")
+run_py = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(run_py)
+
+
+def says(text, status=0):
+    return [sys.executable, "-c", f"print({text!r}); raise SystemExit({status})"], {}
+
+
+def test_what_each_prints_comes_with_its_end(tmp_path, capsys):
+    assert run_py.beside_each_other({"one": says("hello"), "two": says("there")}, tmp_path) == 0
+    printed = capsys.readouterr().out
+    for name, text in (("one", "hello"), ("two", "there")):
+        assert f"--- {name}\n{text}\n--- {name} passed" in printed
+    assert printed.endswith("all passed\n")
+
+
+def test_one_that_fails_makes_the_whole_fail_and_the_others_run(tmp_path, capsys):
+    commands = {"bad": says("no", 3), "good": says("yes"), "later": says("too")}
+    assert run_py.beside_each_other(commands, tmp_path) == 1
+    printed = capsys.readouterr().out
+    assert "--- bad FAILED with exit status 3" in printed
+    assert "--- later passed" in printed and printed.endswith("of which these FAILED: bad\n")
+
+
+def test_two_run_at_once(tmp_path):
+    """Each waits for the other."""
+    wait = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).touch()\n"
+    wait += "while not pathlib.Path(sys.argv[2]).exists(): time.sleep(0.01)"
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    commands = {
+        "one": ([sys.executable, "-c", wait, a, b], {}),
+        "two": ([sys.executable, "-c", wait, b, a], {}),
+    }
+    assert run_py.beside_each_other(commands, tmp_path / "output") == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals to a group of processes")
+def test_an_interrupt_stops_all_and_fails(tmp_path):
+    program = f"""if True:
+        import importlib.util, pathlib, sys
+        spec = importlib.util.spec_from_file_location("run_py", {str(ROOT / "run.py")!r})
+        run_py = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(run_py)
+        sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"], {{}}
+        commands = {{"one": sleep, "two": sleep, "never": sleep}}
+        run_py.beside_each_other(commands, pathlib.Path({str(tmp_path)!r}))
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not all(
+        (tmp_path / f"{name}.txt").exists() and "up" in (tmp_path / f"{name}.txt").read_text()
+        for name in ("one", "two")
+    ):
+        assert child.poll() is None
+    os.killpg(child.pid, signal.SIGINT)
+    printed, _ = child.communicate()
+    assert child.returncode != 0 and "stopped while these ran: one, two" in printed
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)  # nobody of the group is left
