@@ -60,6 +60,7 @@ def test_what_it_prints(program, capsys):
         "FLOP",
         "no estimate",
         "trained.py:",
+        "varied programs took 0.76 to 1.40 of it",
     ):
         assert word in out
 

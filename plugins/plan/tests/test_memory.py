@@ -1,5 +1,6 @@
 """Memory: by hand, against the compiler's own account, and against what a process takes."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -42,6 +43,13 @@ def test_arguments_outputs_and_donation(mesh):
     less = planning.plan(donating, *given).memory
     assert less.aliased == WHOLE // 4 and less.needed < memory.needed
     assert less.needed == less.arguments + less.outputs - less.aliased + less.temporaries
+
+
+def test_only_of_cpus_the_report_tells_what_libraries_hold(mesh):
+    found = planning.plan(lambda x: x.sum(), sds(mesh, SHAPE, "data"))
+    assert "libraries hold more" in found.report()
+    elsewhere = dataclasses.replace(found, topology="v5e:2x4")
+    assert "libraries hold more" not in elsewhere.report()
 
 
 def test_buffers_have_names_and_lines(mesh):

@@ -11,6 +11,7 @@ from rabbet.program.made_once import made_once
 from rabbet.runtime import adapter
 
 MOST_UNDER_WAY = 16
+AT_ONCE = 8  # waited for together: to be woken once costs as much as to be woken for each of them
 
 
 def bounded(execute, group):
@@ -18,31 +19,31 @@ def bounded(execute, group):
     if not adapter.STARVES or group.platform != "cpu":
         return execute
     lane = lane_of(group.client)
+    tokens, wait = lane.tokens, lane.wait
 
-    def run(raws, **options):
-        with_tokens = options.pop("with_tokens", False)
-        results = execute(raws, with_tokens=True, **options)
-        if not with_tokens:
-            lane.started(results.consume_token())
+    def run(raws):
+        results = execute(raws, with_tokens=True)
+        tokens.append(results.consume_token())
+        if len(tokens) > MOST_UNDER_WAY:
+            wait()
         return results
 
     return run
 
 
 class Lane:
-    """The programs that are under way on one client, oldest first."""
+    """The programs that are under way on one client, oldest first; several threads add to them."""
 
     def __init__(self):
         self.tokens, self.lock = collections.deque(), threading.Lock()
 
-    def started(self, token):
-        """Remember a program; wait for the oldest if there are too many."""
+    def wait(self):
+        """Wait for the oldest programs."""
         with self.lock:
-            self.tokens.append(token)
-            oldest = self.tokens.popleft() if len(self.tokens) > MOST_UNDER_WAY else None
-        if oldest is not None:
+            oldest = [self.tokens.popleft() for _ in range(min(AT_ONCE, len(self.tokens)))]
+        for token in reversed(oldest):
             try:
-                oldest.block_until_ready()
+                token.block_until_ready()
             except adapter.XlaRuntimeError:
                 pass  # whoever reads its results is told
 
