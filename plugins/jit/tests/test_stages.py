@@ -2,6 +2,9 @@
 signature.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -173,3 +176,19 @@ def test_a_deleted_array_is_refused(compiled):
     x.delete()
     with pytest.raises(rb.errors.DeletedArrayError, match=r"f32\[2,3\]"):
         compiled(x, {"factor": 2.0})
+
+
+FIRST_TRACE = """
+import sys
+import rabbet as rb
+rb.jit(lambda x: x + 1).trace(rb.ShapeDtypeStruct((2,), "float32")).lower()
+print(*sys.modules)
+"""
+
+
+def test_the_first_trace_loads_nothing_that_only_few_programs_ask_for():
+    done = subprocess.run([sys.executable, "-c", FIRST_TRACE], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "rabbet_jit.stages" in loaded
+    asked_for = {"concurrent.futures", "rabbet_jit.argument_info", "rabbet_jit.layouts"}
+    assert not asked_for & loaded

@@ -4,7 +4,7 @@
 
 from typing import Any, Protocol, runtime_checkable
 
-from rabbet_jit.stage import ArgInfo
+from rabbet_jit.argument_info import ArgInfo
 from rabbet_jit.stages import Compiled, Lowered, Traced
 
 from rabbet.extend.functions import public_module

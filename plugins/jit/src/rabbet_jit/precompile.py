@@ -1,7 +1,6 @@
 """``precompile``: independent functions compiled side by side, on threads of their own."""
 
 import os
-from concurrent import futures
 
 from rabbet import Array, config, tree
 from rabbet.extend.functions import describe_function, folded
@@ -38,6 +37,8 @@ def precompile(programs, *, threads=None, wait=True):
       >>> [run(rnp.zeros(3)).tolist() for run in compiled]
       [[1.0, 1.0, 1.0], 0.0]
     """
+    from concurrent import futures  # few programs need it; loading it would count in the first jit
+
     try:
         programs = list(programs)
     except TypeError:
@@ -108,6 +109,8 @@ def compiled(lowered, device, settings, label):
 
 def results(made):
     """What all futures hold, once all have ended."""
+    from concurrent import futures
+
     futures.wait(made)
     errors = [error for f in made if (error := f.exception()) is not None]
     if len(errors) > 1:

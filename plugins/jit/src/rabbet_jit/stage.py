@@ -1,7 +1,5 @@
 """What the stages of a compiled function have in common."""
 
-from dataclasses import dataclass
-
 from rabbet import ShapeDtypeStruct, tree
 from rabbet.extend.functions import folded
 
@@ -10,20 +8,6 @@ def described(aval):
     """A type as the ``ShapeDtypeStruct`` that stands for it."""
     sharding = None if aval.spread is None else aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
-
-
-@dataclass(frozen=True)
-class ArgInfo:
-    """What a program knows of one array among its arguments.
-
-    Example:
-      >>> rb.jit(lambda x: x).lower(rnp.ones(2)).args_info
-      ((ArgInfo(shape=(2,), dtype=dtype('float32'), donated=False),), {})
-    """
-
-    shape: tuple
-    dtype: object
-    donated: bool
 
 
 @folded
@@ -59,6 +43,8 @@ class Stage:
     @property
     def args_info(self):
         """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
+        from rabbet_jit.argument_info import ArgInfo
+
         given = frozenset(self.donate_argnums)
         infos = [ArgInfo(a.shape, a.dtype, i in given) for i, a in enumerate(self.avals)]
         return tree.unflatten(self.in_tree, infos)

@@ -19,7 +19,7 @@ from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
 from rabbet.extend.wrapping import is_of_handler
 
-from rabbet_jit import donation, explain, layouts, notices
+from rabbet_jit import donation, explain, notices
 from rabbet_jit.assembling import assembler
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.measures import Measures
@@ -271,6 +271,8 @@ class Compiled(Measures, Stage):
     @property
     def input_formats(self):
         """How the arguments lie, a ``Format`` (layout and sharding) each: ``(args, kwargs)``."""
+        from rabbet_jit import layouts  # few programs ask, and loading it would count in the first trace
+
         first, count = len(self.program.closed.consts), len(self.avals)
         # The program may have one argument more, by which its loops are stopped.
         kept, given = self.lowered.lowering.kept, self.executable.exe.get_parameter_layouts()
@@ -282,6 +284,8 @@ class Compiled(Measures, Stage):
     @property
     def output_formats(self):
         """How the result lies, a ``Format`` (layout and sharding) each, in its structure."""
+        from rabbet_jit import layouts
+
         raw = self.executable.exe.get_output_layouts()[: self.out_tree.num_leaves]
         avals = self.program.closed.jaxpr.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(self.out_tree, layouts.formats(raw, tree.leaves(self.output_shardings), avals))
