@@ -66,3 +66,42 @@ def test_the_first_array_may_be_made_when_the_interpreter_exits(child):
         """,
         quiet=True,
     ).split() == ["[2.", "2.]", "6.0", "8.0", "2.0"]
+
+
+def test_arrays_that_a_thread_drops_while_the_interpreter_ends(child):
+    """They die in jaxlib, which gives Python's lock away meanwhile; no function of Rabbet's is seen there.
+    Nothing is waited for here, so that it need not be much that the thread drops.
+    """
+    assert "made" in child(
+        """
+        import threading
+        from rabbet.runtime import leaving
+
+        leaving.QUIET_SECONDS = 0.0
+        f = rb.jit(lambda x: x + 1)
+        x = rnp.ones(2)
+        held = [f(x) for _ in range(20_000)]
+        threading.Thread(target=held.clear, daemon=True).start()
+        print("made")
+        """
+    )
+
+
+def test_threads_that_are_told_to_go_while_garbage_is_collected(child):
+    """Python drops what is raised in the collector's callbacks, and writes that to stderr: there are none."""
+    child(
+        """
+        import gc, threading, time
+
+        rnp.ones(2)
+
+        def collect():
+            while True:
+                gc.collect(0)
+
+        for _ in range(2):
+            threading.Thread(target=collect, daemon=True).start()
+        time.sleep(0.1)
+        """,
+        quiet=True,
+    )

@@ -1,12 +1,14 @@
 """What a signal handler raises reaches whoever called, wherever Rabbet is at that moment."""
 
 import importlib.metadata
+import os
 import signal
 import sys
 import threading
 import time
 import types
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pluggy
@@ -18,6 +20,7 @@ from rabbet.plugins import discovery, validation
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
 from rabbet.rules.names import Names
+from rabbet.runtime.cache import ProgramCache
 
 
 class Alarm(Exception):
@@ -64,6 +67,35 @@ def test_no_exception_of_a_handler_is_lost(raised, monkeypatch):
             caught.append(error)
     assert caught == raised
     assert product(x, 2.0).tolist() == [3.0] * 100
+
+
+@pytest.mark.parametrize("door", ["lstat", "open", "stat", "utime", "scandir", "mkdir", "rename"])
+def test_an_alarm_that_is_a_timeout_is_no_unreadable_cache(door, tmp_path, monkeypatch):
+    """A TimeoutError is an OSError, as what a folder raises that cannot be used."""
+
+    def handler(number, frame):
+        raise TimeoutError("it takes too long")
+
+    cache = ProgramCache(tmp_path / "programs", 2**20)
+    assert cache.put("a" * 64, b"code")
+    place = (Path, "mkdir") if door == "mkdir" else (os, "replace" if door == "rename" else door)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with monkeypatch.context() as patched, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            patched.setattr(*place, interrupted)
+            with pytest.raises(TimeoutError, match="too long"):
+                if door in ("lstat", "open", "utime"):
+                    cache.get("a" * 64)
+                elif door == "stat":
+                    cache.size("a" * 64)
+                elif door == "scandir":
+                    cache.clear()
+                else:
+                    cache.put("b" * 64, b"code")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert cache.get("a" * 64) == b"code" and cache.put("c" * 64, b"code")
 
 
 @pytest.mark.parametrize("kind", ["KeyboardInterrupt", "Alarm"])

@@ -160,3 +160,11 @@ def test_options_first(capsys):
     assert capsys.readouterr().out == "x is 1.0\n" and [float(x) for x in seen] == [2]
     with pytest.raises(TypeError, match=r"debug\.print takes a format string first"):
         debug.print(x=1)
+
+
+def test_nothing_is_written_where_there_is_no_stdout(monkeypatch):
+    """Python has none where the stream was closed before it began; its own `print` writes nothing then."""
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", None)
+        assert rb.jit(lambda x: rb.debug.print("{}", x) or x + 1)(1.0) == 2.0
+        rb.effects_barrier()

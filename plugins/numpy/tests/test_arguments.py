@@ -179,3 +179,12 @@ def test_kaiser_of_a_traced_shape():
 def test_wrong_arguments_are_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_the_least_integer_has_divisors_that_are_not_negative(dtype):
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    x = np.array([least, least, least, most, 0, 6], dtype)
+    for y in (x[::-1].copy(), np.full(6, most, dtype), np.full(6, 3, dtype), np.full(6, -12, dtype)):
+        assert rnp.gcd(x, y).tolist() == np.gcd(x, y).tolist()
+        assert rnp.gcd(y, x).tolist() == np.gcd(y, x).tolist()

@@ -4,6 +4,7 @@ A handler that raises (an alarm that ends what takes too long) means the user's 
 answers a failure by another way to the same end, or by a warning, such an exception has to go on.
 """
 
+import contextlib
 import signal
 
 
@@ -26,9 +27,24 @@ def is_of_handler(error):
     return False
 
 
+def raise_if_of_handler(error):
+    """Raise ``error`` again if a signal's handler raised it, as an alarm does a TimeoutError, an OSError."""
+    if is_of_handler(error):
+        raise error
+
+
+@contextlib.contextmanager
+def suppressed(*kinds):
+    """As ``contextlib.suppress(*kinds)``, but for what a signal's handler raises."""
+    try:
+        yield
+    except kinds as error:
+        raise_if_of_handler(error)
+
+
 def _handlers():
     found = map(signal.getsignal, range(1, signal.NSIG))
     return [code for code in [getattr(handler, "__code__", None) for handler in found] if code is not None]
 
 
-__all__ = ["is_of_handler"]
+__all__ = ["is_of_handler", "raise_if_of_handler", "suppressed"]

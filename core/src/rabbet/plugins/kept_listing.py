@@ -21,7 +21,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from rabbet.messages.signal_errors import is_of_handler
+from rabbet.messages.signal_errors import is_of_handler, raise_if_of_handler
 from rabbet.runtime.cache import read_if_ours
 from rabbet.runtime.whole_files import write_whole
 from rabbet.version import VERSION
@@ -186,7 +186,8 @@ def _changed(path):
     """When a file or folder was changed last; None if it is not there."""
     try:
         return os.stat(path).st_mtime_ns
-    except OSError:
+    except OSError as error:
+        raise_if_of_handler(error)
         return None
 
 
@@ -194,7 +195,8 @@ def _has_packages(folder):
     """Whether a folder has installed packages; a file, as of a zip archive, may have."""
     try:
         return any(name.endswith(PACKAGES) for name in os.listdir(folder))
-    except OSError:
+    except OSError as error:
+        raise_if_of_handler(error)
         return os.path.isfile(folder)
 
 

@@ -10,7 +10,6 @@ and a CacheWarning says so once. Many processes may share a folder: a file appea
 or not at all, and entries that another process deletes meanwhile are misses.
 """
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -23,6 +22,7 @@ from pathlib import Path
 
 from rabbet.config import config
 from rabbet.errors import CacheWarning
+from rabbet.messages.signal_errors import raise_if_of_handler, suppressed
 from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime import adapter
 from rabbet.runtime.fingerprint import host_fingerprint
@@ -107,7 +107,8 @@ class ProgramCache:
         """How many bytes an entry takes on disk; 0 if there is none."""
         try:
             return os.stat(self._path(key), follow_symlinks=False).st_size
-        except OSError:
+        except OSError as error:
+            raise_if_of_handler(error)
             return 0
 
     def put(self, key, blob):
@@ -118,6 +119,7 @@ class ProgramCache:
         try:
             write_whole(self._path(key), content)
         except OSError as error:
+            raise_if_of_handler(error)
             self._unwritable = True
             self._warn(
                 "folder",
@@ -132,7 +134,7 @@ class ProgramCache:
         """Remove an entry that turned out to be of no use, and warn; for blobs that the runtime refuses to
         load."""
         self._warn(key, f"entry {key[:12]} is of no use and was removed: {reason}")
-        with contextlib.suppress(OSError):
+        with suppressed(OSError):
             self._path(key).unlink()
 
     def info(self):
@@ -155,7 +157,7 @@ class ProgramCache:
             return 0
         removed = 0
         for path, _, _ in self._files():
-            with contextlib.suppress(OSError):
+            with suppressed(OSError):
                 path.unlink()
                 removed += 1
         return removed
@@ -178,6 +180,7 @@ class ProgramCache:
                 self._stop(f"cannot be made ({error.strerror})")
             return False
         except OSError as error:
+            raise_if_of_handler(error)
             self._stop(f"cannot be used ({error.strerror or error})")
             return False
         problem = not_ours(status, stat.S_ISDIR)
@@ -211,6 +214,7 @@ class ProgramCache:
         except FileNotFoundError:
             return None
         except OSError as error:
+            raise_if_of_handler(error)
             content, problem = None, f"cannot be read ({error.strerror or error})"
         if problem:
             self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
@@ -230,15 +234,15 @@ class ProgramCache:
         self._touch(key)
 
     def _touch(self, key):
-        with contextlib.suppress(OSError):
+        with suppressed(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
 
     def _files(self):
         """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""
         found, now = [], time.time()
-        with contextlib.suppress(OSError), os.scandir(self.folder) as listing:
+        with suppressed(OSError), os.scandir(self.folder) as listing:
             for item in listing:
-                with contextlib.suppress(OSError):
+                with suppressed(OSError):
                     status = item.stat(follow_symlinks=False)
                     if item.name.endswith(SUFFIX):
                         found.append((Path(item.path), status.st_size, status.st_mtime_ns))
@@ -263,17 +267,18 @@ class ProgramCache:
             for path, size, _ in files:
                 if total <= goal:
                     break
-                with contextlib.suppress(OSError):
+                with suppressed(OSError):
                     path.unlink()
                 total -= size
-            with contextlib.suppress(OSError):
+            with suppressed(OSError):
                 (self.folder / COUNTED).touch(mode=0o600)
 
     def _counted_lately(self):
         """Return whether this or another process has counted the folder within the last hour."""
         try:
             return time.time() - os.stat(self.folder / COUNTED).st_mtime < COUNT_SECONDS
-        except OSError:
+        except OSError as error:
+            raise_if_of_handler(error)
             return False
 
 

@@ -2,7 +2,6 @@
 refused, the passes that ran, and where the module's text can be read.
 """
 
-import contextlib
 import hashlib
 import os
 import re
@@ -10,6 +9,7 @@ import re
 from rabbet import passes
 from rabbet.errors import CompileError, JaxprTypeError
 from rabbet.messages import source_positions
+from rabbet.messages.signal_errors import raise_if_of_handler, suppressed
 from rabbet.program.checking import check
 from rabbet.runtime import cache, memory_report
 from rabbet.runtime.refused_rules import refused
@@ -41,6 +41,7 @@ def compile_failure(lowering, message):
     try:
         lines.append(f"  the module's text: {save(lowering.name, lowering.module.text)}")
     except OSError as error:
+        raise_if_of_handler(error)
         lines.append(f"  the module's text could not be saved: {error}")
     return CompileError("\n".join(lines))
 
@@ -97,7 +98,7 @@ def save(name, text):
     write to, else among the temporary files.
     """
     stem = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    with contextlib.suppress(OSError, RuntimeError):
+    with suppressed(OSError, RuntimeError):
         folder = cache.default_folder() / FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if cache.not_ours(os.lstat(folder), cache.stat.S_ISDIR) is None:

@@ -13,6 +13,7 @@ import logging
 import threading
 import warnings
 
+from rabbet.messages.signal_errors import raise_if_of_handler
 from rabbet.messages.source_positions import stacklevel
 
 LOG = logging.getLogger("rabbet")
@@ -78,7 +79,8 @@ def mappings():
     try:
         with open(MAPPINGS, "rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(2**16), b""))
-    except OSError:
+    except OSError as error:
+        raise_if_of_handler(error)
         return None
 
 
@@ -87,7 +89,8 @@ def most_mappings():
     try:
         with open(MOST, "rb") as file:
             return int(file.read())
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        raise_if_of_handler(error)
         return None
 
 

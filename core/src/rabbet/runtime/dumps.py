@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rabbet.config import config
 from rabbet.errors import ConfigError
+from rabbet.messages.signal_errors import raise_if_of_handler
 
 MODES = {
     "stablehlo": ("mlir", lambda jaxpr, module: module.text),
@@ -33,6 +34,7 @@ def dump(name, jaxpr, module):
             path = folder / f"{stem}.{ending}"
             path.write_text(write(jaxpr, module), encoding="utf-8", errors="backslashreplace")
         except OSError as error:
+            raise_if_of_handler(error)
             raise ConfigError(f"config.dump_ir_to: {folder} cannot be written: {error}") from None
 
 

@@ -1,9 +1,10 @@
 """What compiled code assumes of the machine: part of every cache key, so none runs another machine's code."""
 
-import contextlib
 import functools
 import os
 import platform
+
+from rabbet.messages.signal_errors import suppressed
 
 
 @functools.cache
@@ -19,7 +20,7 @@ def host_fingerprint():
         "CPU part",
     )
     found = {}
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
+    with suppressed(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
         for line in lines:
             name, _, value = line.partition(":")
             if name.strip() in wanted:

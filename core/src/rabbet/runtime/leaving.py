@@ -17,6 +17,7 @@ import time
 import weakref
 
 from rabbet.messages.source_positions import is_internal
+from rabbet.runtime import leftovers
 
 # A thread may do something else between two of its calls of Rabbet, or not be given a processor: so long no
 # thread must have been seen inside. Threads that wait for others, by Python's own means, need not be watched.
@@ -84,7 +85,7 @@ def _hold_aborts():
 
 
 def _stop_others(reference):
-    """Whether a thread is inside still."""
+    """Whether a thread is inside still, or may come to be in jaxlib: where arrays die, wherever that is."""
     me = threading.get_ident()
     if not _others(me):
         return False
@@ -112,7 +113,7 @@ def _stop_others(reference):
         if inside:
             quiet_since = time.monotonic()
         time.sleep(PAUSE)
-    return bool(inside)
+    return bool(inside) or not all(_waits(frame) for frame in _others(me).values())
 
 
 def _others(me):
@@ -128,11 +129,14 @@ def _is_within(name, frame):
 
 
 def _waits(frame):
-    return frame.f_globals.get("__name__") in WAITING
+    # In `run` it does not: it calls what was written in C, such as the method that empties a list of arrays.
+    return frame.f_globals.get("__name__") in WAITING and frame.f_code.co_name != "run"
 
 
 def _inside(frame):
     while frame is not None:
+        if frame.f_code is leftovers.AT_GARBAGE:
+            return False  # Python would drop what is raised here, and write of it: told a moment later
         file = frame.f_code.co_filename
         # To import something is no computation: those frames are "<frozen importlib...".
         if not file.startswith("<") and is_internal(file, frame.f_globals.get("__name__")):

@@ -33,4 +33,6 @@ def _with_garbage(phase, info, free=adapter.collect_garbage):
     free()
 
 
+AT_GARBAGE = _with_garbage.__code__
+
 __all__ = ["free_leftovers", "free_with_garbage"]

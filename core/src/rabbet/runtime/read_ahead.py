@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 from rabbet.config import config
+from rabbet.messages.signal_errors import suppressed
 from rabbet.runtime import adapter, cache, leaving
 from rabbet.runtime.whole_files import write_whole
 
@@ -119,7 +120,7 @@ class ReadAhead:
     # The list ----------------------------------------------------------------------------------------
 
     def _read_list(self):
-        with contextlib.suppress(OSError, UnicodeDecodeError):
+        with suppressed(OSError, UnicodeDecodeError):
             content, problem = cache.read_if_ours(self.list_file)
             if problem is None:
                 found = [NAME.fullmatch(line) for line in content.decode("ascii").splitlines()[:MOST]]
@@ -131,7 +132,7 @@ class ReadAhead:
         names = self._largest()
         if not names or names == self._last or os.getpid() != self._process:
             return
-        with contextlib.suppress(OSError):
+        with suppressed(OSError):
             self.list_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self.list_file, "".join(f"{platform} {key}\n" for platform, key in names).encode())
 
@@ -152,7 +153,7 @@ def script_name():
     if process is not None and process.parent_process() is not None:
         return None
     name = sys.argv[0] if getattr(sys, "argv", None) else ""
-    with contextlib.suppress(OSError, ValueError):
+    with suppressed(OSError, ValueError):
         if name and os.path.isfile(name):
             return os.path.realpath(name)
     return None

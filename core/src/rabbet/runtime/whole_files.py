@@ -1,7 +1,8 @@
 """Files that appear whole or not at all, for the user alone."""
 
-import contextlib
 import os
+
+from rabbet.messages.signal_errors import suppressed
 
 TEMPORARY = ".tmp-"  # what a process that was ended may leave behind
 
@@ -16,6 +17,6 @@ def write_whole(path, content):
             file.write(content)
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppressed(OSError):
             os.unlink(temporary)
         raise

@@ -76,7 +76,8 @@ def _print(sink, who, fmt, args, kwargs, ordered, unchecked):
 
 
 def _write(text):
-    sys.stdout.write(text + "\n")
+    if sys.stdout is not None:  # it was closed before Python began: `print` writes nothing then, too
+        sys.stdout.write(text + "\n")
 
 
 class _Formatter(string.Formatter):

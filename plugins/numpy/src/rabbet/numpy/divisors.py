@@ -20,7 +20,7 @@ def gcd(x1, x2):
       Array([6, 3], dtype=int32)
     """
     x, y = integers("gcd", x1, x2)
-    return euclid(lax.abs(x), lax.abs(y))
+    return lax.abs(euclid(lax.abs(x), lax.abs(y)))  # the least number is its own absolute value
 
 
 @fused
