@@ -237,3 +237,40 @@ print(rnp.allclose(of_loop, draw(7) + draw(8) + draw(9), atol=1e-6), numbers.dty
         env={**os.environ, "RABBET_ENABLE_X64": "1"},
     )  # fmt: skip
     assert ended.stdout.split() == ["True", "int64"]
+
+
+@pytest.mark.needs("jit", "numpy", "vmap")
+def test_keys_for_many_made_in_a_loop():
+    """A loop over environments that draw where they begin again, as reinforcement learning has it: XLA's
+    compiler did not end with jaxlib 0.12.
+    """
+    program = """
+import rabbet as rb, rabbet.numpy as rnp
+from rabbet import lax, random
+
+def start(key):
+    state = (*random.uniform(key, (2,), minval=-0.5, maxval=0.5), 0)
+    return state, rnp.array(state[:2])
+
+def advance(key, state, action):
+    place, speed, t = state
+    speed = speed + 0.1 * (rnp.array([-1.0, 0.0, 1.0])[action] - place)
+    place, t = place + 0.1 * speed, t + 1
+    ended = (rnp.abs(place) > 2) | (t >= 50)
+    state = rb.tree.map(lambda a, b: rnp.where(ended, a, b), start(key)[0], (place, speed, t))
+    return state, rnp.array(state[:2]), -(place**2)
+
+def step(carry, _):
+    state, seen, key = carry
+    key, _, own = random.split(key, 3)
+    state, seen, reward = rb.vmap(advance)(random.split(own, 8), state, seen.argmax(-1))
+    return (state, seen, key), reward
+
+def run(key):
+    return lax.scan(step, (*rb.vmap(start)(random.split(key, 8)), key), None, 5)[1]
+
+key = random.key(0)
+print(rnp.allclose(rb.jit(run)(key), run(key), atol=1e-5))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert ended.stdout.split() == ["True"], ended.stderr

@@ -6,6 +6,8 @@ operations: a compiler fuses them with whatever makes the counters and uses the 
 instruction beats, and the bits are the same on every backend.
 """
 
+import math
+
 import numpy as np
 
 from rabbet.extend.primitive import Primitive, elementwise_aval, no_tangent
@@ -18,6 +20,9 @@ PARITY = 0x1BD11BDA
 """The third word of the key is this one xor the other two."""
 
 WORD = np.dtype("uint32")
+
+FEW_WORDS = 8
+"""Of so many words of new keys, four keys, a loop stays one kernel and has no barrier."""
 
 
 def threefry2x32_aval(key0, key1, count0, count1):
@@ -73,11 +78,13 @@ def lower_new_keys(op, words):
 
 @new_keys.rule("lower:cpu")
 def lower_new_keys_on_cpu(op, words):
-    """A barrier, but in bodies, where the code generator for small loops cannot read it. Without it the
-    compiler repeats the rounds that made a key for each of its uses, and those of its own key for each of
-    these: with jaxlib 0.12 ``key, sub = split(key)``, twice, did not compile within a minute.
+    """A barrier, but for few keys in bodies, where the code generator for small loops cannot read it. Without
+    it the compiler repeats the rounds that made a key for each of its uses, and those of its own key for each
+    of these: with jaxlib 0.12 ``key, sub = split(key)``, twice, did not compile within a minute, and neither
+    did a loop that splits a key for each of several environments, which draw from theirs.
     """
-    if op.is_in_a_body:
+    sizes = op.out.shape
+    if op.is_in_a_body and all(type(n) is int for n in sizes) and math.prod(sizes) <= FEW_WORDS:
         return words
     return op.emit(f"stablehlo.optimization_barrier {words} : {op.out.mlir}")
 
