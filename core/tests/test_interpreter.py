@@ -264,8 +264,8 @@ def test_numpy_functions_refuse_tracers():
     ("use", "dtype", "error", "what"),
     [
         (lambda x: x if x else -x, "bool", rb.errors.TracerBoolConversionError, r"bool\(\)"),
-        (lambda x: [1, 2][x], "int32", rb.errors.TracerIntegerConversionError, "an index"),
-        (range, "int32", rb.errors.TracerIntegerConversionError, "an index"),
+        (lambda x: [1, 2][x], "int32", rb.errors.TracerIntegerConversionError, "a Python integer"),
+        (range, "int32", rb.errors.TracerIntegerConversionError, "a Python integer"),
         (float, "int32", rb.errors.ConcretizationTypeError, r"float\(\)"),
         (int, "int32", rb.errors.ConcretizationTypeError, r"int\(\)"),
         (complex, "int32", rb.errors.ConcretizationTypeError, r"complex\(\)"),

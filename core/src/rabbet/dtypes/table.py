@@ -202,7 +202,8 @@ class DTypeTable:
             return dtype
         if not isinstance(dtype, (str, type, np.dtype)):
             if not hasattr(dtype, "dtype"):
-                raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype")
+                sizes = "; the sizes of a shape are one tuple, as (3, 4)" if isinstance(dtype, int) else ""
+                raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype{sizes}")
             return self.canonicalize(dtype.dtype)
         numpys = parsed(dtype)
         spec = self.find(numpys.name if numpys is not None else dtype)
@@ -409,7 +410,10 @@ class DTypeTable:
             joined = lattice.join([WEAK[s.kind] if w and not weak else s.name for s, w in specs])
         if joined is None:
             named = ", ".join([dtype.name for dtype, _ in typings])
-            raise TypePromotionError(f"no common dtype for {named}; convert one explicitly: x.astype(dtype)")
+            way = "convert one explicitly: x.astype(dtype)"
+            if any(isinstance(dtype, ExtendedDType) for dtype in dtypes):
+                way = "keys are no numbers; rabbet.random.fold_in(key, number) makes another key"
+            raise TypePromotionError(f"no common dtype for {named}; {way}")
         if joined.endswith("*"):
             return DEFAULTS[wide][PYTHON_NAMES[joined[:-1]]], True
         dtype = self._by_name[joined].dtype

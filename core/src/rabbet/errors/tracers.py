@@ -78,7 +78,7 @@ class TracerIntegerConversionError(ConcretizationTypeError):
       ...     rb.jit(lambda n: [1, 2, 3][n])(1)
       ... except rb.errors.TracerIntegerConversionError as error:
       ...     print(str(error).partition(',')[0])
-      an index needs the value of an array of type i32[]
+      a Python integer needs the value of an array of type i32[]
     """
 
 

@@ -262,7 +262,10 @@ def _over_cells(f: Callable, xs: Any, length: int | None, what: str) -> tuple:
 def _pair(f: Callable, out_tree: tree.PyTreeDef) -> tuple:
     parts = tree.parts_of_pair(out_tree)
     if parts is None:
-        raise TypeError(f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}")
+        raise TypeError(
+            f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}; where "
+            "nothing is to be kept of each step, return (carry, None)"
+        )
     return parts
 
 

@@ -62,7 +62,7 @@ def method_of(what: str) -> str:
 
 
 DUNDER = {
-    "bool()": "__bool__", "an index": "__index__", "int()": "__int__", "float()": "__float__",
+    "bool()": "__bool__", "a Python integer": "__index__", "int()": "__int__", "float()": "__float__",
     "complex()": "__complex__", "numpy.asarray()": "__array__", "format()": "__format__",
 }  # fmt: skip
 OF_MEMORY = (
@@ -71,12 +71,16 @@ OF_MEMORY = (
 )  # fmt: skip
 
 CHOOSE = (
-    "Choose between values with rabbet.numpy.where or lax.select, or make the argument static "
-    "(static_argnames)."
+    "Instead of 'if' use rabbet.numpy.where or lax.cond, instead of 'while' lax.while_loop, or make the "
+    "argument static (static_argnames)."
 )
 STATIC = (
     "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
     "outside."
+)
+INTEGER = (
+    "Sizes, axes, the bounds of range and positions in lists must be known while tracing: make the argument "
+    "static (static_argnames), loop with lax.fori_loop, or index an array (rabbet.numpy.array(a_list)[i])."
 )
 RESULTS = "Ask the results of the whole program, outside."
 
@@ -111,7 +115,7 @@ def refuse_to_pickle(self: Any, protocol: Any) -> Any:
 def give_to(tracer: Any) -> None:
     """Put the methods that need a value on the class of tracers."""
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
-    tracer.__index__ = refuse(TracerIntegerConversionError, "an index", STATIC)
+    tracer.__index__ = refuse(TracerIntegerConversionError, "a Python integer", INTEGER)
     for name in ("int()", "float()", "complex()", "item()", "tolist()", "tobytes()"):
         setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, STATIC))
     for name in OF_MEMORY:
@@ -119,7 +123,8 @@ def give_to(tracer: Any) -> None:
     tracer.__array__ = refuse(
         TracerArrayConversionError,
         "numpy.asarray()",
-        "Use rabbet.numpy instead of numpy inside transformed functions.",
+        "Use rabbet.numpy instead of numpy inside transformed functions; to index a NumPy array, make it "
+        "one of Rabbet's first: rabbet.numpy.asarray(table)[i].",
     )
     tracer.__reduce_ex__ = refuse_to_pickle
     tracer.__len__ = lambda self: len(self.aval)

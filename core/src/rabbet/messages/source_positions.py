@@ -432,7 +432,10 @@ def describe_function(function):
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if name is None and isinstance(function, functools.partial):
         name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
-    return f"{name or type(function).__qualname__} ({address(function)})"
+    where = address(function)
+    if where.startswith("rabbet/runtime/dispatch.py"):  # one of Rabbet's own functions, known by its name
+        return str(name)
+    return f"{name or type(function).__qualname__} ({where})"
 
 
 def named_like(wrapper, function):

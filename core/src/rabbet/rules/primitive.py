@@ -14,7 +14,7 @@ import inspect
 import pickle
 from types import FunctionType, MappingProxyType, MethodType
 
-from rabbet.errors import RuleConflict
+from rabbet.errors import RuleConflict, ShapeError
 from rabbet.messages import source_positions, tracebacks
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
@@ -158,7 +158,7 @@ class Primitive:
             except ShapesDiffer as error:
                 together = None if self.adopt != 0 else error.aligned(args)
                 if together is None:
-                    raise
+                    raise ShapeError(str(error)) from None
             return context.interpreter.process(op, together)
         except Exception as error:
             tracebacks.fold_traceback(error)

@@ -187,10 +187,12 @@ def _hashed(value, fun, name):
     try:
         hash(value)
     except TypeError:
+        way = "use a tuple for a list, or give the class __hash__ and __eq__"
+        if hasattr(value, "dtype"):
+            way = "arrays are ordinary arguments, so leave this one out of static_argnums and static_argnames"
         raise StaticArgumentError(
             f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} "
-            f"({value!r:.40}). Static values are compared between calls; use a tuple for a list, or give "
-            "the class __hash__ and __eq__"
+            f"({value!r:.40}). Static values are compared between calls; {way}"
         ) from None
     except RecursionError:
         raise _too_deep(value, fun, name) from None

@@ -57,7 +57,8 @@ def check_rank(spec, aval, who):
     """Refuse a spec with more entries than the array has dimensions."""
     if len(spec) > aval.ndim:
         raise ShardingError(
-            f"{who} is {spec}, with entries for {len(spec)} dimensions, and the array is {aval.str_short()}"
+            f"{who} is {spec}, with entries for {len(spec)} dimensions, and the array is {aval.str_short()}; "
+            "give a spec of at most as many entries, or reshape the array"
         )
 
 

@@ -183,10 +183,15 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
             raise TypeError(_no_argument(fun, treedef, i, x))
         aval = x.type if isinstance(x, Cell) else typeof(x)
         if not -aval.ndim <= axis < aval.ndim:
+            name = _name(fun, treedef, i)
+            asks = f"in_axes asks for axis {axis} of {name}"
+            way = "give None for arguments that are not mapped"
+            if name.startswith("keyword"):
+                asks = f"{name} is mapped over axis 0, as all keyword arguments are"
+                way = "pass it by position with None in in_axes, or bind it with functools.partial"
             raise ValueError(
-                f"vmap of {describe_function(fun)}: in_axes asks for axis {axis} of "
-                f"{_name(fun, treedef, i)}, which has the type {aval.str_short()} and {aval.ndim} "
-                "dimensions; give None for arguments that are not mapped"
+                f"vmap of {describe_function(fun)}: {asks}, which has the type {aval.str_short()} and "
+                f"{aval.ndim} dimensions; {way}"
             )
         out.append(axis % aval.ndim)
     return out

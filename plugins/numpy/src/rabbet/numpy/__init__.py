@@ -57,12 +57,16 @@ def __getattr__(name):
     found = None if name.startswith("_") else default_type(name) or scalar_type(name)
     if found is not None:
         return found
+    import difflib
+
     import numpy
 
     known = (
         "NumPy has it, but it is not there yet" if hasattr(numpy, name) else "NumPy has no such name either"
     )
-    raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}")
+    near = difflib.get_close_matches(name, [*globals()], n=1, cutoff=0.8)
+    meant = f". Did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'rabbet.numpy' has no attribute {name!r}: {known}{meant}")
 
 
 def _found_when_asked():

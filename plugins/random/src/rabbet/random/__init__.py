@@ -40,7 +40,9 @@ __all__ = [
 
 
 def __getattr__(name):
-    raise AttributeError(f"rabbet.random has no {name!r} (yet); it has {', '.join(__all__)}")
+    known = {"rand": "uniform", "randn": "normal", "random": "uniform", "shuffle": "permutation"}
+    way = f"; here it is {known[name]}, whose first argument is a key: key(seed)" if name in known else ""
+    raise AttributeError(f"rabbet.random has no {name!r} (yet){way}; it has {', '.join(__all__)}")
 
 
 _public_module(globals())

@@ -1,0 +1,88 @@
+"""What beginners are told: the words say what to do, and doing it works."""
+
+import functools
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+pytestmark = pytest.mark.needs("jit", "vmap", "grad", "numpy", "random")
+
+
+def told(kind, mistake):
+    with pytest.raises(kind) as caught:
+        mistake()
+    return str(caught.value)
+
+
+def test_a_position_in_a_numpy_array():
+    table = np.arange(10)
+    assert "rabbet.numpy.asarray(table)[i]" in told(
+        rb.errors.TracerArrayConversionError, lambda: rb.jit(lambda i: table[i])(1)
+    )
+    assert rb.jit(lambda i: rnp.asarray(table)[i])(1) == 1
+
+
+@pytest.mark.parametrize("mistake", [lambda n: list(range(n)), lambda n: [1, 2][n], lambda n: rnp.zeros(n)])
+def test_a_traced_value_for_an_integer(mistake):
+    said = told(rb.errors.TracerIntegerConversionError, lambda: rb.jit(mistake)(1))
+    assert "a Python integer" in said and "lax.fori_loop" in said and "static_argnames" in said
+
+
+def test_a_traced_condition_names_both_ways_out():
+    said = told(rb.errors.TracerBoolConversionError, lambda: rb.jit(lambda x: 1 if x > 0 else 2)(1.0))
+    assert "lax.cond" in said and "lax.while_loop" in said
+
+
+def test_keys_are_no_numbers():
+    key = rb.random.key(0)
+    said = told(rb.errors.TypePromotionError, lambda: key + 1)
+    assert "rabbet.random.fold_in(key, number)" in said and "astype" not in said
+    assert rb.random.fold_in(key, 1).dtype == key.dtype
+
+
+@pytest.mark.parametrize(
+    "mistake", [lambda: rnp.zeros(3, 4), lambda: rb.random.uniform(rb.random.key(0), 3, 4)]
+)
+def test_the_sizes_of_a_shape_go_together(mistake):
+    assert "one tuple, as (3, 4)" in told(TypeError, mistake)
+
+
+def test_names_of_numpys_random_module():
+    assert "here it is normal, whose first argument is a key" in told(AttributeError, lambda: rb.random.randn)
+
+
+def test_a_misspelt_name_of_numpy():
+    assert told(AttributeError, lambda: rnp.arrray).endswith("Did you mean 'array'?")
+
+
+def test_a_static_array_is_an_ordinary_argument():
+    f = lambda x, n: x * n
+    said = told(rb.errors.StaticArgumentError, lambda: rb.jit(f, static_argnums=1)(1.0, rnp.ones(2)))
+    assert "leave this one out of static_argnums" in said and "tuple" not in said
+
+
+def test_a_keyword_argument_that_vmap_cannot_map():
+    f = lambda x, s: x * s
+    said = told(ValueError, lambda: rb.vmap(f)(rnp.ones(3), s=2.0))
+    assert "keyword argument 's' is mapped over axis 0, as all keyword arguments are" in said
+    assert "functools.partial" in said and "in_axes asks" not in said
+    assert rb.vmap(functools.partial(f, s=2.0))(rnp.ones(3)).shape == (3,)
+    assert rb.vmap(f, in_axes=(0, None))(rnp.ones(3), 2.0).shape == (3,)
+
+
+def test_a_body_of_scan_without_a_pair():
+    said = told(TypeError, lambda: lax.scan(lambda c, x: c + x, 0.0, rnp.arange(3.0)))
+    assert "return (carry, None)" in said
+
+
+def test_shapes_of_lax_are_a_shape_error():
+    with pytest.raises(rb.errors.ShapeError, match="broadcast them first") as caught:
+        lax.add(rnp.ones(3), rnp.ones(4))
+    assert type(caught.value) is rb.errors.ShapeError
+
+
+def test_a_function_of_rabbets_has_no_place_of_the_users():
+    assert "dispatch.py" not in told(ValueError, lambda: rb.jvp(rnp.sin, (1.0,), (rnp.ones(3),)))
