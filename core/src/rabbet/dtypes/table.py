@@ -411,7 +411,7 @@ class DTypeTable:
         if joined is None:
             named = ", ".join([dtype.name for dtype, _ in typings])
             way = "convert one explicitly: x.astype(dtype)"
-            if any(isinstance(dtype, ExtendedDType) for dtype in dtypes):
+            if any(dtype.name.startswith("key<") for dtype in dtypes):
                 way = "keys are no numbers; rabbet.random.fold_in(key, number) makes another key"
             raise TypePromotionError(f"no common dtype for {named}; {way}")
         if joined.endswith("*"):
