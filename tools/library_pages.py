@@ -51,7 +51,8 @@ def imported(module):
             importlib.import_module(found.name)
             count += 1
         except Exception as error:  # whatever a module says when what it needs is not installed
-            refused[found.name] = str(error).partition("\n")[0]
+            # Without the place of a file on this machine.
+            refused[found.name] = str(error).partition("\n")[0].partition(" (/")[0]
     names = sorted({name for name, _ in rabbet_jax.report()})
     # `a.b` says that it is not there; that `a.b.c` is not either follows.
     names = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]

@@ -8,6 +8,7 @@ from rabbet.extend.cells import Cell
 from rabbet.extend.wrapping import wraps
 from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat
 from rabbet_jax.own_types import own_types
+from rabbet_jax.vmappable import vmap
 
 # Of packages that may be missing; libraries read these names without calling them.
 ABSENT = (

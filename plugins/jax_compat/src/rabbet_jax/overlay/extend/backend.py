@@ -1,8 +1,9 @@
 """``jax.extend.backend``."""
 
 import rabbet as rb
+from rabbet.extend.backend import running_platforms
 
-ABSENT = "backends clear_backends get_compile_options register_backend_factory get_default_device"
+ABSENT = "clear_backends get_compile_options register_backend_factory get_default_device"
 
 
 def get_backend(platform=None):
@@ -10,4 +11,10 @@ def get_backend(platform=None):
     return rb.devices(platform)[0].client
 
 
-__all__ = ["get_backend"]
+def backends():
+    """The clients of the platforms that run, by their names; the default one is started."""
+    rb.devices()
+    return {platform: get_backend(platform) for platform in running_platforms()}
+
+
+__all__ = ["backends", "get_backend"]

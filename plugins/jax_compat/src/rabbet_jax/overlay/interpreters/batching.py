@@ -4,6 +4,7 @@ from rabbet.extend.primitive import move_axis as moveaxis
 from rabbet.extend.transform import Tracer, batch
 
 from rabbet_jax.primitives import axis_primitive_batchers, primitive_batchers
+from rabbet_jax.vmappable import is_vmappable, register_vmappable, unregister_vmappable
 
 not_mapped = None
 
@@ -27,15 +28,15 @@ def defvectorized(primitive):
     primitive_batchers[primitive] = rule
 
 
-ABSENT = (
-    "broadcast bdim_at_front defbroadcasting fancy_primitive_batchers register_vmappable "
-    "unregister_vmappable defreducer zero_if_mapped"
-)
+ABSENT = "broadcast bdim_at_front defbroadcasting fancy_primitive_batchers defreducer zero_if_mapped"
 __all__ = [
     "BatchTracer",
     "axis_primitive_batchers",
     "defvectorized",
+    "is_vmappable",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]
