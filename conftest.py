@@ -1,5 +1,6 @@
 """What every test folder shares: skipping what needs plugins that this environment does not have."""
 
+import gc
 import os
 import sys
 from functools import cache
@@ -113,6 +114,23 @@ EXHAUSTIVE = (
     "tests/conformance/test_primitives.py",
     "tests/reliability/test_fuzz.py",
 )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files of which `-m` chooses nothing need not be read: each process would make all their rows."""
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    chosen = config.getoption("markexpr").split(" and ")
+    without = ("not exhaustive" in chosen and path.startswith(EXHAUSTIVE)) or (
+        "not optimized" in chosen and path.startswith(OPTIMIZED)
+    )
+    other = chosen == ["optimized"] and collection_path.is_file() and not path.startswith(OPTIMIZED)
+    return True if without or other else None
+
+
+def pytest_collection_finish():
+    """What is there by now stays to the end: garbage is looked for among what tests make, not in all rows."""
+    gc.collect()
+    gc.freeze()
 
 
 # Tests of one package; those that need no other run alone, in `core-only` and `minimal`.
