@@ -162,6 +162,7 @@ def test_options_first(capsys):
         debug.print(x=1)
 
 
+@pytest.mark.needs("jit")
 def test_nothing_is_written_where_there_is_no_stdout(monkeypatch):
     """Python has none where the stream was closed before it began; its own `print` writes nothing then."""
     with monkeypatch.context() as patched:
