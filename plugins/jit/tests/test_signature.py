@@ -232,3 +232,44 @@ def test_a_static_argument_that_is_too_deep_is_named_with_its_levels(levels):
         with pytest.raises(rb.errors.StaticArgumentError, match=f"{levels} levels"):
             call(jitted, deep)
         assert float(call(jitted, ((),))) == 1.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: f(x, 3),
+        lambda f, x: f(x, n=3),
+        lambda f, x: f({"a": x}, 3),
+        lambda f, x: f(2.0, 3),
+        lambda f, x: f(np.float32(2), (1, 2.0)),
+        lambda f, x: f(a=x, n=3),
+    ],
+)
+def test_a_call_with_static_arguments_seen_before_is_not_taken_apart_again(call, monkeypatch):
+    def first(a, n):
+        return (a["a"] if type(a) is dict else a) * (n[1] if type(n) is tuple else n)
+
+    f = rb.jit(first, static_argnames="n")
+    x = rb.device_put(np.float32(2))
+    expected = call(f, x)
+    monkeypatch.setattr("rabbet_jit.api.Signature", None)
+    assert float(call(f, x)) == float(expected)
+    f.clear_cache()
+    with pytest.raises(TypeError):
+        call(f, x)
+
+
+def test_the_fast_path_tells_static_values_apart_by_type():
+    f = rb.jit(lambda x, n: x + (n if type(n) is not tuple else n[0]), static_argnums=1)
+    x = rb.device_put(np.int32(1))
+    for _ in range(2):
+        kinds = [f(x, n).dtype.name for n in (1, 1.0, True, (1,), (1.0,))]
+        assert kinds == ["int32", "float32", "int32", "int32", "float32"]
+    assert len(f.jitted.quick.fixed) == 5
+
+
+def test_static_positions_from_the_end_belong_to_the_call_that_has_them():
+    f = rb.jit(lambda *xs: xs[0] * len(xs) + (xs[-1] if isinstance(xs[-1], int) else 100), static_argnums=-1)
+    for _ in range(2):
+        assert int(f(np.int32(2), 3)) == 7
+        assert int(f(np.int32(2), np.int32(5), 3)) == 9

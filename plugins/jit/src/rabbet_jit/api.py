@@ -22,7 +22,7 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
-from rabbet_jit.dispatch import CONVERTED, Quick, caller, converting
+from rabbet_jit.dispatch import CONVERTED, Quick, Split, caller, converting
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
@@ -155,6 +155,7 @@ class Jitted(Asked):
         self.programs = {}
         self.compiled = {}
         self.quick = Quick(self)
+        self.split = Split(self.statics)
         on_clear_caches(Jitted.clear_cache, of=self)
 
     def __reduce__(self):
@@ -184,7 +185,7 @@ class Jitted(Asked):
             if run is None:
                 return cells.run(self, signature)
             self.runners[signature.key([x.spec for x in leaves])] = run
-        if not self.statics and self.device is None:
+        if self.device is None:
             self.remember(args, kwargs, leaves, signature, run)
         return run(leaves)
 
@@ -195,6 +196,10 @@ class Jitted(Asked):
         if self.layouts is not None and list(map(id, leaves)) != list(map(id, signature.leaves)):
             return
         key = (*[x.spec for x in leaves], config.traced_key())
+        if self.statics:
+            values, _ = self.split(args, kwargs)
+            self.quick.remember_fixed(values, signature.treedef, signature.leaves, key, run)
+            return
         self.quick.remember(args, kwargs, signature.leaves, key, run)
 
     def within(self, signature):

@@ -1,7 +1,6 @@
 """The function that ``jit`` returns: its fast path finds the program by the arguments in one lookup.
 
-Anything unusual (static arguments, a signature not seen before, a transformation that is running)
-goes to ``Jitted.slowly``.
+Anything unusual (a signature not seen before, a transformation that is running) goes to ``Jitted.slowly``.
 """
 
 import functools
@@ -15,6 +14,8 @@ from rabbet import tree as trees
 from rabbet.extend.backend import call_by_placements, program_entry
 from rabbet.extend.functions import to_array
 from rabbet.extend.wrapping import is_of_handler
+
+from rabbet_jit.signature import Static
 
 shared_array = functools.partial(to_array, shared=True)
 # What the fast path makes arrays of, beside the arrays that it gets.
@@ -47,17 +48,17 @@ class Trees(dict):
 
 class Quick(dict):
     """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
-    ``args``, in ``named`` by pytrees of ``(args, kwargs)``. Where the function is sent to another process,
-    they stay here.
+    ``args``, in ``named`` by pytrees of ``(args, kwargs)``, in ``fixed`` by static values and then by pytrees
+    of the other arguments. Where the function is sent to another process, they stay here.
     """
 
-    __slots__ = ("named", "owner", "trees")
+    __slots__ = ("fixed", "named", "owner", "trees")
 
     def __init__(self, owner):
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
         self.owner = weakref.ref(owner)
-        self.trees, self.named = Trees(), Trees()
+        self.trees, self.named, self.fixed = Trees(), Trees(), {}
 
     def __reduce__(self):
         return operator.attrgetter("quick"), (self.owner(),)
@@ -71,11 +72,50 @@ class Quick(dict):
         else:
             self.trees.enter(trees.structure(args), leaves, key, run)
 
+    def remember_fixed(self, values, treedef, leaves, key, run):
+        """Enter a program of a call with these static ``values``, as ``Split`` gives them."""
+        self.fixed.setdefault(values, Trees()).enter(treedef, leaves, key, run)
+
     def clear(self):
         """Forget all."""
         super().clear()
+        self.fixed.clear()
         self.trees.clear()
         self.named.clear()
+
+
+class Split:
+    """Takes static arguments out of a call: ``split(args, kwargs)`` is a key of their values, and the other
+    arguments.
+
+    Values are told apart as ``Signature`` does it: 1, 1.0 and True are different. Raises what hashing them
+    does where the key is looked up.
+    """
+
+    def __init__(self, statics):
+        self.statics = statics
+        self.by_count = {}
+
+    def __call__(self, args, kwargs):
+        count = len(args)
+        try:
+            fixed, moving = self.by_count[count]
+        except KeyError:
+            places = self.statics.positions(count)
+            fixed, moving = sorted(places), [i for i in range(count) if i not in places]
+            self.by_count[count] = fixed, moving
+        values = [count]
+        for i in fixed:
+            value = args[i]
+            # Static looks into tuples; it takes longer than all the rest here.
+            values += (type(value), Static(value) if isinstance(value, tuple) else value)
+        if kwargs:
+            for name in self.statics.names:
+                if name in kwargs:
+                    value = kwargs[name]
+                    values += (name, type(value), Static(value) if isinstance(value, tuple) else value)
+            kwargs = {k: v for k, v in kwargs.items() if k not in self.statics.names}
+        return tuple(values), (tuple([args[i] for i in moving]), kwargs)
 
 
 def caller(jitted):
@@ -84,9 +124,6 @@ def caller(jitted):
 
     def unusual(*args, **kwargs):
         return slowly(args, kwargs)
-
-    def of_any(args):
-        return slowly(args, {})
 
     def in_pytrees(known, given):
         """The program for pytrees out of ``known``, and the arrays to run it on."""
@@ -129,9 +166,27 @@ def caller(jitted):
             run = None
         return slowly(args, kwargs) if run is None else run(leaves)
 
-    others, keywords = (of_any, slowly) if jitted.statics else (of_others, by_name)
+    def of_fixed(args, kwargs):
+        """The fast path for calls with static arguments."""
+        try:
+            values, given = split(args, kwargs)
+            run, leaves = in_pytrees(fixed[values], given)
+        except Exception as error:
+            if is_of_handler(error):
+                raise
+            run, leaves = None, ()
+        return slowly(args, kwargs) if run is None else run(leaves)
+
+    def of_fixed_places(args):
+        return of_fixed(args, {})
+
+    if jitted.statics:
+        split, fixed = jitted.split, quick.fixed
+        others, keywords, of_trees = of_fixed_places, of_fixed, fixed
+    else:
+        others, keywords, of_trees = of_others, by_name, quick.trees
     call = call_by_placements(
-        jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=quick.trees
+        jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees
     )
     names = ("trace", "lower", "eval_shape", "clear_cache", "_cache_size")
     vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})

@@ -161,7 +161,7 @@ def found_by_name(function):
     return found
 
 
-class _Static:
+class Static:
     """A static value as a key: equal values of different types (1, 1.0, True) are different, also within
     tuples.
     """
@@ -173,7 +173,7 @@ class _Static:
         self.kinds = _kinds(value)
 
     def __eq__(self, other):
-        return type(other) is _Static and self.kinds == other.kinds and self.value == other.value
+        return type(other) is Static and self.kinds == other.kinds and self.value == other.value
 
     def __hash__(self):
         return hash((self.kinds, self.value))
@@ -197,9 +197,9 @@ def _hashed(value, fun, name):
     except RecursionError:
         raise _too_deep(value, fun, name) from None
     try:
-        static = _Static(value)
+        static = Static(value)
         if isinstance(value, tuple) and tuple in map(type, static.kinds):  # tuples within tuples
-            static == _Static(value)  # noqa: B015  what finds its program compares it, too
+            static == Static(value)  # noqa: B015  what finds its program compares it, too
     except RecursionError:
         raise _too_deep(value, fun, name) from None
     return static
