@@ -86,3 +86,82 @@ def test_shapes_of_lax_are_a_shape_error():
 
 def test_a_function_of_rabbets_has_no_place_of_the_users():
     assert "dispatch.py" not in told(ValueError, lambda: rb.jvp(rnp.sin, (1.0,), (rnp.ones(3),)))
+
+
+def test_a_nan_names_the_operation_and_the_line():
+    with rb.debug_nans(True):
+        said = told(FloatingPointError, lambda: rb.jit(lambda x: rnp.log(x))(-1.0))
+    assert "'log' produced a NaN" in said and "test_first_words.py:" in said
+
+
+def notes(kind, mistake):
+    with pytest.raises(kind) as caught:
+        mistake()
+    return "\n".join(getattr(caught.value, "__notes__", []))
+
+
+def loss(w, x):
+    return w * x
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda: rb.grad(loss)(3.0),
+        lambda: rb.jit(loss)(3.0),
+        lambda: rb.vmap(loss)(rnp.ones(3)),
+        lambda: rb.jacrev(loss)(3.0),
+        lambda: lax.cond(True, loss, loss, 3.0),
+        lambda: lax.map(loss, rnp.ones(3)),
+    ],
+)
+def test_a_function_that_takes_other_arguments(mistake):
+    said = notes(TypeError, mistake)
+    assert "loss (tests/habits/test_first_words.py:" in said and ") takes (w, x)" in said
+    assert "record(" not in said and "object at" not in said and "in vjp(" not in said
+
+
+def test_where_structures_part():
+    said = told(TypeError, lambda: lax.cond(True, lambda x: {"a": (x, x)}, lambda x: {"a": x}, 1.0))
+    assert "at the output['a'], " in said
+    assert "returns tuple of length 2" in said and "returns an array" in said
+    said = told(TypeError, lambda: lax.scan(lambda c, x: ({**c, "b": x}, x), {"a": 0.0}, rnp.arange(3.0)))
+    assert "at carry it takes dict with the keys ['a'] and returns" in said and "only here: ['b']" in said
+    said = told(TypeError, lambda: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0], [c[1]]), (0, 1.0)))
+    assert "at carry[1] it takes an array and returns list of length 1" in said
+
+
+@pytest.mark.parametrize("mistake", [lambda n: rnp.zeros(n), rnp.arange, lambda n: rnp.linspace(0, 1, n)])
+def test_a_traced_size_has_a_mask_as_a_way_out(mistake):
+    said = told(rb.errors.ConcretizationTypeError, lambda: rb.jit(mistake)(3))
+    assert "static_argnames" in said and "rabbet.numpy.where(rabbet.numpy.arange(most) < n, x, 0)" in said
+
+
+def test_traced_repeats_need_the_size():
+    said = told(
+        rb.errors.ConcretizationTypeError, lambda: rb.jit(rnp.repeat)(rnp.arange(2), rnp.ones(2, int))
+    )
+    assert said.startswith("repeat: ") and "total_repeat_length" in said
+
+
+def test_recursion_that_waits_for_a_traced_value():
+    def fib(n):
+        return rnp.where(n < 2, n, fib(n - 1) + fib(n - 2))
+
+    said = notes(RecursionError, lambda: rb.jit(fib)(5))
+    assert "fib (tests/habits/test_first_words.py:" in said and said.count("fib") == 1
+    assert "calls itself without end while it is traced" in said
+
+
+def test_an_axis_names_the_function_and_counts():
+    said = told(rb.errors.AxisError, lambda: rb.nn.softmax(rnp.ones(3), axis=1))
+    assert said == "softmax: axis 1 is out of range for an array of 1 dimension"
+    assert "f32[3] has 1 dimension, 2" in told(IndexError, lambda: rnp.ones(3)[0, 1])
+
+
+@pytest.mark.parametrize("name, instead", [("numpy", "numpy.asarray(x)"), ("unsqueeze", "expand_dims")])
+def test_methods_of_other_libraries_arrays(name, instead):
+    use = lambda x: getattr(x, name)()
+    for mistake in (use, rb.jit(use), rb.grad(use)):
+        assert instead in told(AttributeError, functools.partial(mistake, rnp.ones(3)))
+    assert not hasattr(rnp.ones(3), name) and name not in dir(rnp.ones(3))

@@ -61,7 +61,7 @@ def test_an_empty_batch():
 @pytest.mark.parametrize(
     ("numbers", "sizes", "words"),
     [
-        (((1,), (0,), (0, 1)), (1, 3), "index vectors .* have 1 entries"),
+        (((1,), (0,), (0, 1)), (1, 3), "index vectors .* are of length 1"),
         (((1,), (0,), (0,)), (2, 3), "must be 1 along the dropped dimensions"),
         (((1,), (0,), (0,)), (1, 9), r"none larger than the operand's \("),
         (((), (0,), (0,)), (1, 3), "the window keeps 1 dimensions"),

@@ -54,7 +54,7 @@ def test_axes_count_from_the_end():
 
 def test_messages():
     x = floats(1, 2)
-    with pytest.raises(ValueError, match="reduce_sum: axis 1 is out of range for an array of 1 dimensions"):
+    with pytest.raises(ValueError, match="reduce_sum: axis 1 is out of range for an array of 1 dimension"):
         lax.reduce_sum(x, (1,))
     with pytest.raises(ValueError, match=r"reduce_sum: axes \(0, 0\) repeat one"):
         lax.reduce_sum(x, (0, -1))

@@ -66,7 +66,7 @@ def test_derivatives_that_are_not_known():
         (((1,), (), (0,)), (2, 3), "together must be as many as the operand has dimensions"),
         (((1,), (0,), (0,)), (2, 9), "are larger than the operand"),
         (((1, 0), (), (0,)), (2, 3), "must be sorted"),
-        (((1,), (0,), (0, 1)), (2, 3), "index vectors .* have 1 entries"),
+        (((1,), (0,), (0, 1)), (2, 3), "index vectors .* are of length 1"),
     ],
 )
 def test_messages(numbers, updates, words):

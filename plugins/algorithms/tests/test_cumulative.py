@@ -54,7 +54,7 @@ def test_complex_numbers_and_halves():
 
 
 def test_messages():
-    with pytest.raises(ValueError, match="cumsum: axis 1 is out of range for an array of 1 dimensions"):
+    with pytest.raises(ValueError, match="cumsum: axis 1 is out of range for an array of 1 dimension"):
         lax.cumsum(floats(1, 2), 1)
     with pytest.raises(TypeError, match=r"cummax takes .* arrays, got bool\[1\]"):
         lax.cummax(lax.eq(floats(1), 1.0))

@@ -97,7 +97,7 @@ def test_messages():
     with pytest.raises(TypeError, match=r"has 5 features \(dimension 3\), the kernel takes 3"):
         lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "OIHW", "NHWC"))
     with pytest.raises(
-        ValueError, match=r"window_strides .* has 1 entries; give one per spatial dimension, 2"
+        ValueError, match=r"window_strides .* is of length 1; give one per spatial dimension, 2"
     ):
         lax.conv(x, w, (1,), "SAME")
     with pytest.raises(ValueError, match=r"and one of them 1"):

@@ -145,7 +145,7 @@ def test_messages():
     with pytest.raises(ValueError, match=r"axis 1 is out of range"):
         lax.reduce(x, 0.0, lax.add, (1,))
     with pytest.raises(
-        ValueError, match=r"window_dimensions \(2, 2\) has 2 entries; give one per dimension, 1"
+        ValueError, match=r"window_dimensions \(2, 2\) is of length 2; give one per dimension, 1"
     ):
         lax.reduce_window(x, 0.0, lax.add, (2, 2))
     with pytest.raises(ValueError, match=r"window_strides \(0,\) must be positive"):

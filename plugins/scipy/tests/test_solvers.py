@@ -39,12 +39,17 @@ def test_it_solves(name):
         for inverse in (None, ours(np.diag(1 / np.diag(a)))):
             x, info = solver(ours(a), ours(b), tol=1e-12, M=inverse, **more)
             np.testing.assert_allclose(x, wanted, rtol=1e-8, atol=1e-8)
-            assert info is None
+            assert info == 0 if solver is gmres else info is None
     if name == "gmres-both":
         return
     batch = np.stack([B, np.zeros(N)])
     found = rb.vmap(lambda b: solver(ours(real), b, tol=1e-12, **more)[0])(ours(batch))
     np.testing.assert_allclose(found, np.linalg.solve(real, batch.T).T, rtol=1e-8, atol=1e-8)
+
+
+def test_gmres_tells_of_a_nan_as_jax_does():
+    _, info = rb.jit(gmres)(ours(A), ours(B), ours(B) * np.nan)
+    assert info == -1 and info.dtype == rnp.asarray(1).dtype and info.weak_type
 
 
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres", "gmres-incremental"])

@@ -15,7 +15,7 @@ class AxisError(RabbetError, ValueError, IndexError):
       ...     rnp.sum(rnp.ones(3), axis=1)
       ... except IndexError as error:
       ...     print(error)
-      sum: axis 1 is out of range for an array of 1 dimensions
+      sum: axis 1 is out of range for an array of 1 dimension
     """
 
 

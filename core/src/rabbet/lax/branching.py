@@ -24,6 +24,7 @@ from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import is_tracer
+from rabbet.tree.problems import parting
 
 NOT_GIVEN = object()
 
@@ -31,10 +32,10 @@ NOT_GIVEN = object()
 def _same_outputs(what: str, first: Any, other: Any) -> None:
     """Refuse branches that return different structures, shapes or dtypes."""
     if first.out_tree != other.out_tree:
+        place, one, two = parting(first.out_tree, other.out_tree, "the output")
         raise TypeError(
-            f"{what} branch outputs must have the same pytree structure; {describe_function(first.fun)} "
-            f"returns {first.out_tree}, "
-            f"{describe_function(other.fun)} returns {other.out_tree}"
+            f"{what} branch outputs must have the same pytree structure; at {place}, "
+            f"{describe_function(first.fun)} returns {one}, {describe_function(other.fun)} returns {two}"
         )
     for i, (a, b) in enumerate(zip(first.out_avals, other.out_avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):

@@ -25,6 +25,7 @@ from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import is_tracer
 from rabbet.tree import keystr
+from rabbet.tree.problems import in_words, parting
 
 
 def stage_loop_body(
@@ -69,10 +70,11 @@ def _check_carry(
     """
     inner = what == "fori_loop"
     if out_tree != in_tree:
-        taken, returned = [t.children()[-1] if inner else t for t in (in_tree, out_tree)]
+        given, made = [t.children()[-1] if inner else t for t in (in_tree, out_tree)]
+        place, taken, returned = parting(given, made, "the value" if inner else "carry")
         raise TypeError(
-            f"{what}: {describe_function(fun)} must return the structure that it carries; it takes "
-            f"{taken} and returns {returned}"
+            f"{what}: {describe_function(fun)} must return the structure that it carries; at {place} it "
+            f"takes {taken} and returns {returned}"
         )
     for i, (x, out) in enumerate(zip(leaves, body.out_avals, strict=False)):
         aval = typeof(x)
@@ -147,7 +149,7 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
     test = body_of(cond_fun, in_tree, avals, True)
     out = test.out_avals[0] if test.out_tree == tree.structure(0) else None
     if out is None or out.shape or dtypes.kind(out.dtype) != "b":
-        shown = str(test.out_tree) if out is None else out.str_short()
+        shown = in_words(test.out_tree) if out is None else out.str_short()
         raise TypeError(
             f"while_loop: {describe_function(cond_fun)} must return one boolean scalar, it returns {shown}"
         )
@@ -263,8 +265,8 @@ def _pair(f: Callable, out_tree: tree.PyTreeDef) -> tuple:
     parts = tree.parts_of_pair(out_tree)
     if parts is None:
         raise TypeError(
-            f"scan: {describe_function(f)} must return a pair (carry, y), it returned {out_tree}; where "
-            "nothing is to be kept of each step, return (carry, None)"
+            f"scan: {describe_function(f)} must return a pair (carry, y), it returned {in_words(out_tree)}; "
+            "where nothing is to be kept of each step, return (carry, None)"
         )
     return parts
 

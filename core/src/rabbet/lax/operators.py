@@ -22,6 +22,8 @@ from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
 from rabbet.lax.powers import power
 from rabbet.lax.promotion import beside, broadcast_operands, is_array_like, promote_operands
+from rabbet.messages import foreign_names
+from rabbet.messages.spelling import counted
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
@@ -235,7 +237,7 @@ def axis_of(axis: Any, ndim: int) -> int:
     """A non-negative axis."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise AxisError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"axis {axis} is out of range for an array of {counted(ndim, 'dimension')}")
     return axis % ndim
 
 
@@ -294,12 +296,13 @@ def notebook_table(self: Any) -> str | None:
 
 # What arrays and tracers are made of, which users have no use for.
 PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
+HIDDEN = PARTS | foreign_names.INSTEAD.keys()
 
 
 def listed(self: Any) -> list[str]:
     """What ``dir`` shows of an array: everything but its parts and private methods."""
     names = object.__dir__(self)
-    return sorted([n for n in names if n not in PARTS and (not n.startswith("_") or n.endswith("__"))])
+    return sorted([n for n in names if n not in HIDDEN and (not n.startswith("_") or n.endswith("__"))])
 
 
 def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> None:
@@ -336,6 +339,10 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
         cls.at = property(
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
+    metaclass: Any = type(array)
+    metaclass.__dir__ = lambda cls: [n for n in type.__dir__(cls) if n not in foreign_names.INSTEAD]
+    for name in foreign_names.INSTEAD:
+        setattr(array, name, foreign_names.Absent("Array", name))  # tracers ask ``Interpreter.attribute``
     array._repr_html_ = notebook_table
     array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
     array.__hash__ = ARRAY_HASH

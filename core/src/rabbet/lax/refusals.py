@@ -80,7 +80,8 @@ STATIC = (
 )
 INTEGER = (
     "Sizes, axes, the bounds of range and positions in lists must be known while tracing: make the argument "
-    "static (static_argnames), loop with lax.fori_loop, or index an array (rabbet.numpy.array(a_list)[i])."
+    "static (static_argnames), loop with lax.fori_loop, index an array (rabbet.numpy.array(a_list)[i]), "
+    "or take the largest size and a mask (rabbet.numpy.where(rabbet.numpy.arange(most) < n, x, 0))."
 )
 RESULTS = "Ask the results of the whole program, outside."
 

@@ -6,11 +6,12 @@ called nor the argument. So a note says both.
 """
 
 import dis
+import re
 import sys
 import threading
 from typing import Any
 
-from rabbet.messages.source_positions import is_internal
+from rabbet.messages.source_positions import describe_function, is_internal
 
 KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, NameError)
 # Folders of which nobody calls a function by its name.
@@ -35,6 +36,7 @@ def note_of(error):
         traceback = traceback.tb_next
     if not frames or not _is_bare(frames[-1]) or not all(_is_ours(t.tb_frame) for t in frames):
         return None  # it was made by a ``raise``, or in a function of a user
+    users = _called_wrongly(error, frames)
     for t in frames:
         if _is_librarys(t.tb_frame):
             continue
@@ -42,9 +44,30 @@ def note_of(error):
         if module in PUBLIC or not (_is_wrapper(t.tb_frame.f_code) or module.startswith(INNER)):
             _noting.now = True
             try:
-                return f"in {_name(t.tb_frame)}({', '.join(_arguments(t.tb_frame))})"
+                return users or f"in {_name(t.tb_frame)}({', '.join(_arguments(t.tb_frame))})"
             finally:
                 _noting.now = False
+    return users
+
+
+def _called_wrongly(error: BaseException, frames: list[Any]) -> str | None:
+    """``loss (train.py:4) takes (w, x)``, where Rabbet called a user's function with other arguments than it
+    takes; else None. Python's message has only the name of the function, and the call is in a hidden frame.
+    """
+    called = re.match(r"(\S+)\(\) (missing|takes|got) ", str(error)) if type(error) is TypeError else None
+    if called is None:
+        return None
+    for t in frames[::-1]:
+        for value in list(t.tb_frame.f_locals.values()):
+            function: Any
+            for function in (value, getattr(value, "fun", None), getattr(value, "func", None)):
+                if getattr(function, "__qualname__", None) != called[1] or not hasattr(function, "__code__"):
+                    continue
+                if is_internal(function.__code__.co_filename, function.__module__):
+                    return None
+                import inspect  # for messages alone
+
+                return f"{describe_function(function)} takes {inspect.signature(function)}"
     return None
 
 
@@ -86,7 +109,8 @@ def _arguments(frame):
     code, known = frame.f_code, frame.f_locals
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & _HAS_REST) + bool(code.co_flags & _HAS_NAMED)
-    return [f"{name}={in_short(known[name])}" for name in code.co_varnames[:count] if name in known]
+    names = [name for name in code.co_varnames[:count] if name in known]
+    return [f"{name}={in_short(known[name])}" for name in names if type(known[name]) is not object]
 
 
 def in_short(x, depth=2):

@@ -14,7 +14,7 @@ import threading
 from types import FunctionType, ModuleType, TracebackType
 
 from rabbet.errors import ConfigError
-from rabbet.messages import bare_errors
+from rabbet.messages import bare_errors, endless
 from rabbet.messages.source_positions import is_internal, under_name
 
 __all__ = [
@@ -103,8 +103,8 @@ def fold_traceback(exception):
     if way == "mark":
         mark(exception.__traceback__)
         return exception
-    if _NOTE not in getattr(exception, "__notes__", ()):  # an inner door has seen where it came from
-        note = bare_errors.note_of(exception)
+    if not getattr(exception, "__notes__", ()):  # an inner door has seen where it came from
+        note = bare_errors.note_of(exception) or endless.note_of(exception)
         if note is not None:
             exception.add_note(note)
     whole = whole_traceback(exception) if way == "cause" else None

@@ -5,6 +5,7 @@ import operator
 from rabbet import dtypes
 from rabbet.errors import AxisError
 from rabbet.messages.source_positions import describe_function
+from rabbet.messages.spelling import counted
 from rabbet.primitives import layout
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import effect_names
@@ -183,8 +184,12 @@ def axis_in_range(name, axis, ndim):
     if type(axis) is not int:
         axis = whole_axis(name, axis)
     if not -ndim <= axis < ndim:
-        raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+        raise _outside(name, axis, ndim)
     return axis % ndim if ndim else axis
+
+
+def _outside(name, axis, ndim):
+    return AxisError(f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'dimension')}")
 
 
 def axes_valid(name, axes, ndim):
@@ -201,4 +206,4 @@ def axes_valid(name, axes, ndim):
         raise ValueError(f"{name}: axes {axes} repeat one")
     for axis in axes:
         if not 0 <= axis < ndim:
-            raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+            raise _outside(name, axis, ndim)

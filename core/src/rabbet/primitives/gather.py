@@ -127,7 +127,7 @@ def check_index_map(shown, name, index_map, x, indices, batching_dims):
     """
     if len(index_map) != indices.shape[-1]:
         raise TypeError(
-            f"{shown}: index vectors (the last dimension of the indices) have {indices.shape[-1]} entries, "
+            f"{shown}: index vectors (the last dimension of the indices) are of length {indices.shape[-1]}, "
             f"{name} {index_map} places {len(index_map)}"
         )
     checks.axes_valid(f"{name} and batching dimensions", (*index_map, *batching_dims), x.ndim)

@@ -45,7 +45,7 @@ def first_operation(name, jaxpr, args):
     """
     if _search.running or jaxpr.effects or any(getattr(x, "is_deleted", bool)() for x in args):
         return
-    if len(jaxpr.equations) == 1 and not _has_parts(jaxpr.equations[0].op.primitive):
+    if _is_one_operation(name, jaxpr):
         return
     _search.running = True
     try:
@@ -56,8 +56,12 @@ def first_operation(name, jaxpr, args):
         _search.running = False
 
 
-def _has_parts(primitive):
-    return primitive.is_call or "steps" in primitive.rules
+def _is_one_operation(name, jaxpr):
+    """Whether a program is an operation that somebody called by itself: the message has its name already."""
+    if len(jaxpr.equations) != 1:
+        return False
+    primitive = jaxpr.equations[0].op.primitive
+    return name == primitive.name and not primitive.is_call and "steps" not in primitive.rules
 
 
 class _Found(FloatingPointError):

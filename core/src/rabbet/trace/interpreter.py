@@ -14,7 +14,7 @@ from typing import Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.messages import source_positions, traced_attributes
+from rabbet.messages import foreign_names, source_positions, traced_attributes
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
@@ -256,7 +256,7 @@ class Interpreter:
           AttributeError: for a name that they do not have.
         """
         if name not in traced_attributes.ADVICE:  # programs ask for names to see whether they are there
-            raise AttributeError(f"'Tracer' object has no attribute {name!r}")
+            raise AttributeError(foreign_names.absent("Tracer", name))
         kind = self.type_of(payload).str_short()
         raise AttributeError(traced_attributes.absent(name, kind, self.describe()))
 

@@ -140,4 +140,34 @@ def difference(prefix: Any, full: Any, is_leaf: IsLeaf = None, path: tuple[Any, 
     return None
 
 
-__all__ = ["depth_problem", "difference", "unsortable_keys", "watched"]
+def in_words(structure: Any) -> str:
+    """What the trees of a structure are at the top: ``an array``, ``tuple of length 2``."""
+    try:
+        node = structure.unflatten([0] * structure.num_leaves)
+    except Exception:  # a class of the user's that refuses numbers
+        return str(structure)
+    return _of_arrays(tree_nodes.describe(node, one_level(node)))
+
+
+def parting(first: Any, other: Any, name: str) -> tuple[str, str, str]:
+    """Where two different structures of arrays part, and what each has there, in words:
+    ``("carry['b']", "an array", "tuple of length 2")``; ``name`` begins the path.
+    """
+    try:
+        one, two = [s.unflatten([0] * s.num_leaves) for s in (first, other)]
+        found = difference(one, two)
+        if found is None and (turned := difference(two, one)) is not None:
+            found = turned[0], turned[2], turned[1]
+    except Exception:  # a class of the user's that refuses numbers
+        found = None
+    if found is None:
+        return name, str(first), str(other)
+    path, here, there = found
+    return name + "".join(map(str, path)), _of_arrays(here), _of_arrays(there)
+
+
+def _of_arrays(text: str) -> str:
+    return "an array" if text == "a leaf (int)" else text
+
+
+__all__ = ["depth_problem", "difference", "in_words", "parting", "unsortable_keys", "watched"]

@@ -223,7 +223,7 @@ def reduce_window(
     sizes = int_tuple("window_dimensions", window_dimensions, aval.ndim)
     if len(sizes) != aval.ndim:
         raise ValueError(
-            f"reduce_window of {aval.str_short()}: window_dimensions {sizes} has {len(sizes)} entries; give "
+            f"reduce_window of {aval.str_short()}: window_dimensions {sizes} is of length {len(sizes)}; give "
             f"one per dimension, {aval.ndim}"
         )
     strides = int_tuple("window_strides", window_strides, aval.ndim)

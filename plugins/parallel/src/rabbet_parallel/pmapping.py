@@ -227,7 +227,9 @@ class Pmapped:
         axes = self.in_axes
         if isinstance(axes, (tuple, list)):
             if len(axes) != count:
-                raise ValueError(f"{self.who}: in_axes has {len(axes)} entries for {count} arguments")
+                raise ValueError(
+                    f"{self.who}: in_axes is of length {len(axes)}, the call has {count} positional arguments"
+                )
             axes = tuple([a for n, a in enumerate(axes) if n not in fixed])
         leaves, structure = tree.flatten((moving, kwargs))
         places: Any = tree.broadcast_prefix(

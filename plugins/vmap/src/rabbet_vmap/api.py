@@ -153,7 +153,7 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
     """One axis (non-negative int or None) per leaf of ``(args, kwargs)``."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
-            f"vmap of {describe_function(fun)}: in_axes has {len(in_axes)} entries, the function was called "
+            f"vmap of {describe_function(fun)}: in_axes is of length {len(in_axes)}, the function was called "
             f"with {len(args)} positional arguments"
         )
     if not isinstance(in_axes, (int, tuple, type(None))):

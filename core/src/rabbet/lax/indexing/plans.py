@@ -28,6 +28,7 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.dynamic_slices import Slice
 from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
+from rabbet.messages.spelling import counted
 from rabbet.primitives import convert
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
@@ -208,7 +209,7 @@ def fill_up(items: list, aval: ShapedArray) -> list:
     missing = aval.ndim - used
     if missing < 0:
         raise IndexError(
-            f"too many indices: {aval.str_short()} has {aval.ndim} dimensions, {used} were indexed"
+            f"too many indices: {aval.str_short()} has {counted(aval.ndim, 'dimension')}, {used} were indexed"
         )
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:

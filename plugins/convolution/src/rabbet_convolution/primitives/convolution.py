@@ -61,7 +61,7 @@ def conv_aval(
     for what, values in per_dim.items():
         if len(values) != x.ndim - 2:
             raise ValueError(
-                f"{shown}: {what} {values} has {len(values)} entries; give one per spatial dimension, "
+                f"{shown}: {what} {values} is of length {len(values)}; give one per spatial dimension, "
                 f"{x.ndim - 2}"
             )
         if what != "padding" and any(v < 1 for v in values):

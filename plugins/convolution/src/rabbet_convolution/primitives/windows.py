@@ -148,7 +148,7 @@ def check(name, aval, window):
     for what, values in zip(names, window, strict=True):
         if len(values) != aval.ndim:
             raise ValueError(
-                f"{shown}: {what} {values} has {len(values)} entries; give one per dimension, {aval.ndim}"
+                f"{shown}: {what} {values} is of length {len(values)}; give one per dimension, {aval.ndim}"
             )
         if what != "padding" and any(v < 1 for v in values):
             raise ValueError(f"{shown}: {what} {values} must be positive")

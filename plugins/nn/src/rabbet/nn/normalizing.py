@@ -9,8 +9,8 @@ import operator
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
@@ -18,13 +18,10 @@ from rabbet.nn.activations import as_float
 STATIC = ("axis",)
 
 
-def axes_of(axis, ndim):
+def axes_of(name, axis, ndim):
     """A tuple of non-negative axes; None: all."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    out = tuple([operator.index(a) for a in axes])
-    if any(not -ndim <= a < ndim for a in out):
-        raise AxisError(f"axis {axis} is out of range for an array of {ndim} dimensions")
-    return tuple([a % ndim for a in out])
+    return tuple([axis_in_range(name, operator.index(a), ndim) for a in axes])
 
 
 def back(reduced, axes, shape):
@@ -70,7 +67,7 @@ def softmax(x, axis=-1, where=None):
              [0. , 1. ]], dtype=float32)
     """
     x = as_float("softmax", x, weak=False)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of("softmax", axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
         x = lax.select(where, x, floor_like(x))
@@ -94,7 +91,7 @@ def log_softmax(x, axis=-1, where=None):
       Array([-0.6931472, -0.6931472], dtype=float32)
     """
     x = as_float("log_softmax", x, weak=False)
-    axes = axes_of(axis, x.ndim)
+    axes = axes_of("log_softmax", axis, x.ndim)
     if where is not None:
         where = mask_of(where, x)
         x = lax.select(where, x, floor_like(x))
@@ -124,7 +121,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     if b is not None:
         a, b = rnp.broadcast_arrays(a, lax.convert_element_type(b, a.dtype))
         a = lax.select(lax.ne(b, 0.0), a, floor_like(a))
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of("logsumexp", axis, a.ndim)
     if where is not None:
         a = lax.select(mask_of(where, a), a, floor_like(a))
     shifted, top = shift(a, axes)
@@ -150,7 +147,7 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
     x = as_float("logmeanexp", x, weak=False)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
-        return lax.sub(total, math.log(math.prod([x.shape[d] for d in axes_of(axis, x.ndim)])))
+        return lax.sub(total, math.log(math.prod([x.shape[d] for d in axes_of("logmeanexp", axis, x.ndim)])))
     count = rnp.count_nonzero(mask_of(where, x), axis, keepdims)
     return lax.sub(total, lax.log(lax.convert_element_type(count, x.dtype)))
 

@@ -9,13 +9,14 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import AxisError, ConcretizationTypeError
+from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import (
     is_array_like,
     is_python_scalar,
     promote_operands,
     with_weak_type,
 )
+from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 
@@ -114,9 +115,7 @@ def axis_of(name, axis, ndim):
         raise
     except TypeError:
         raise TypeError(f"{name}: axis must be an int, got {axis!r}") from None
-    if not -ndim <= at < ndim:
-        raise AxisError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
-    return at % ndim
+    return axis_in_range(name, at, ndim)
 
 
 def axes_of(name, axis, ndim):

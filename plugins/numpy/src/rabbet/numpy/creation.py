@@ -167,9 +167,10 @@ def known(name, value):
     """
     if type(value) is Tracer:
         raise ConcretizationTypeError(
-            f"{name} got a traced value of type {value.aval.str_short()}, but its "
-            f"length would depend on it; shapes must be "
-            f"known while tracing. Make that argument static (static_argnames), or compute it outside."
+            f"{name} got a traced value of type {value.aval.str_short()}, but its length would depend on it; "
+            "shapes must be known while tracing. Make that argument static (static_argnames), compute it "
+            "outside, or take the largest size and a mask (rabbet.numpy.where(rabbet.numpy.arange(most) < n, "
+            "x, 0))."
         )
     check(name, value)
     if typeof(value).shape:

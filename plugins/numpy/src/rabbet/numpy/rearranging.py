@@ -195,7 +195,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         return repeated(a, operator.index(repeats), axis)
     if total_repeat_length is not None:
         return repeated_by_array(a, asarray(repeats), axis, total_repeat_length)
-    counts = np.broadcast_to(np.asarray(repeats), (a.shape[axis],))
+    advice = "give that size, total_repeat_length, or make repeats static (static_argnames)"
+    counts = np.broadcast_to(looked_at("repeat", repeats, advice), (a.shape[axis],))
     at = np.repeat(np.arange(a.shape[axis], dtype="int32"), counts)
     return a[(slice(None),) * axis + (at,)]
 

@@ -6,8 +6,8 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.rules import axis_in_range
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import index_dtype, scalar, shape_of
 from rabbet.random.continuous import gumbels, high_mode
@@ -17,10 +17,7 @@ from rabbet.random.keys import subkeys, words_of
 
 
 def axis_of(axis, ndim, who):
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise AxisError(f"{who}: axis {axis} is out of range for an array of {ndim} dimensions")
-    return axis % ndim
+    return axis_in_range(who, operator.index(axis), ndim)
 
 
 # -------------------------------------------------------------------------------------------- permutation

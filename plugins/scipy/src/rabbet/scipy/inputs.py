@@ -11,8 +11,8 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.errors import AxisError
 from rabbet.extend.functions import is_array_like, is_python_scalar
+from rabbet.extend.rules import axis_in_range
 from rabbet.extend.transform import typeof
 
 
@@ -83,6 +83,4 @@ def axis_of(name: str, axis: int, ndim: int) -> int:
       ValueError: if it is out of range.
     """
     at = operator.index(axis)
-    if not -ndim <= at < ndim:
-        raise AxisError(f"{name}: axis {at} is out of range for an array of {ndim} dimensions")
-    return at % ndim
+    return axis_in_range(name, at, ndim)

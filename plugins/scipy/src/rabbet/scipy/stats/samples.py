@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.errors import AxisError
 from rabbet.extend.functions import fused, public_module
+from rabbet.extend.rules import axis_in_range
 from rabbet.scipy.arguments import ArrayLike, check, concrete, inexact
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
@@ -32,10 +32,7 @@ def _policy(name, nan_policy, offered):
 
 
 def _axis(name, axis, ndim):
-    axis = concrete(name, "axis", axis)
-    if not -ndim <= axis < ndim:
-        raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
-    return axis % ndim
+    return axis_in_range(name, concrete(name, "axis", axis), ndim)
 
 
 @fused(static=("axis", "nan_policy", "keepdims"))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rabbet.numpy as rnp
-from rabbet import lax
+from rabbet import Array, lax
 from rabbet.scipy.inputs import one_of, where
 from rabbet.scipy.sparse.linalg.systems import as_vector, limits_of, solved
 
@@ -21,7 +21,7 @@ def gmres(
     maxiter: int | None = None,
     M: Callable | Any = None,
     solve_method: str = "batched",
-) -> tuple[Any, None]:
+) -> tuple[Any, Array]:
     """Solve ``A x = b`` for any ``A`` by the generalized minimal residual method.
 
     Args:
@@ -36,7 +36,7 @@ def gmres(
         kept up to date by rotations, and a round ends as soon as the residual is small enough.
 
     Returns:
-      ``(x, None)``; ``x`` like ``b``.
+      ``(x, info)``; ``x`` like ``b``, ``info`` an integer: 0, or -1 where ``x`` has a NaN.
 
     Derivatives are found by another solve, as for ``cg``.
 
@@ -89,7 +89,8 @@ def gmres(
         r = residual(start)
         return unravel(lax.while_loop(more, again, (start, r, rnp.linalg.norm(r), 0))[0])
 
-    return solved("gmres", steps, A, b, x0, M, symmetric=False)
+    x, _ = solved("gmres", steps, A, b, x0, M, symmetric=False)
+    return x, rnp.where(rnp.isnan(rnp.linalg.norm(as_vector(x)[0])), -1, 0)
 
 
 def next_direction(product, V, k):
