@@ -232,6 +232,14 @@ def test_a_cotangent_of_another_float_dtype_is_converted():
     assert rb.grad(f)(1.0).dtype == np.float32
 
 
+def test_a_complex_cotangent_of_a_real_argument_is_refused():
+    double = rb.custom_vjp(lambda x: 2.0 * x)
+    double.defvjp(lambda x: (2.0 * x, None), lambda _, ct: (2j * ct,))
+    with pytest.raises(TypeError, match="imaginary part would be lost"):
+        rb.grad(double)(1.0)
+    assert complex(rb.grad(double, holomorphic=True)(1.0 + 0j)) == 2j
+
+
 def test_gradient_clipping():
     @rb.custom_vjp
     def clipped(x):

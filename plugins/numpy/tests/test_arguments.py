@@ -58,6 +58,12 @@ def test_types_of_numbers_beside_arrays():
     assert rnp.linalg.matrix_power(np.array([[2, 1], [0, 1]]), -1).dtype == np.float32
 
 
+def test_what_is_left_of_a_division_by_zero():
+    numbers = np.array([5, -5, 0], "int32")
+    assert rnp.fmod(numbers, 0).tolist() == rnp.fmod(numbers, rnp.zeros(3, "int32")).tolist() == [0, 0, 0]
+    assert np.isnan(rnp.fmod(5.0, 0.0))
+
+
 # ------------------------------------------------------------------------------ places and shapes
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.needs("vmap")

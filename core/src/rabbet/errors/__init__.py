@@ -197,6 +197,8 @@ class ReverseModeError(MissingRule, ValueError):
       ReverseModeError
     """
 
+    complete = True  # no rule is missing: by which ones it was reached is of no use
+
 
 class NotOfferedError(MissingRule):
     """A program uses an operation that its platform does not offer, as the platform's backend says.

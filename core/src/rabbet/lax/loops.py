@@ -18,7 +18,7 @@ from rabbet.lax.promotion import opened
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.source_positions import describe_function, named_like
-from rabbet.primitives import logic, loops, zeros
+from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
@@ -240,7 +240,7 @@ def named_scan(
         threading.leave(contents)
         return last, ys
     how = {"length": n, "reverse": bool(reverse), "unroll": n if unroll is True else max(int(unroll), 1)}
-    make = lambda: loops.scan.op(jaxpr=body.program, consts=len(body.consts), carry=len(leaves), **how)
+    make = lambda: scans.scan.op(jaxpr=body.program, consts=len(body.consts), carry=len(leaves), **how)
     outs = body.held((body.program, *how.values()), make)(*body.consts, *leaves, *x_leaves)
     return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
 

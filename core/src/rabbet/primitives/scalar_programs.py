@@ -1,6 +1,6 @@
 """Programs of scalars on arrays: a function of numbers, such as that of ``x.at[i].apply``, at each place."""
 
-from rabbet.primitives import calls, loops, shape
+from rabbet.primitives import calls, scans, shape
 from rabbet.program.jaxpr import Var
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
@@ -69,7 +69,7 @@ def at_each_place(program, args, consts=()):
         outs = _run(program, [*consts, *args])
         return [_spread(x, aval.shape) for x in outs]
     flat = [shape.reshape(x, new_sizes=(aval.size,)) for x in args]
-    outs = loops.scan(
+    outs = scans.scan(
         *consts, *flat, jaxpr=program, length=aval.size, reverse=False, consts=len(consts), carry=0, unroll=1
     )
     return [shape.reshape(x, new_sizes=aval.shape) for x in outs]

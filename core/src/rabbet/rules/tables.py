@@ -350,13 +350,15 @@ def blamed(error, table, op, rule, payloads, out):
 
 def reached(error, table, primitive, where):
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
-    which user line.
+    which user line. One that says all of it already (``complete``) stays as it is.
 
     Args:
       error: the ``MissingRule``.
       table, primitive: whose rule was running.
       where: the user's position, or None.
     """
+    if getattr(error, "complete", False):
+        return
     lines = error.args[0].split("\n")
     if not hasattr(error, "chain"):
         # The innermost caller knows the user's line.

@@ -1,15 +1,15 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
-from rabbet.errors import ReverseModeError
-from rabbet.extend.functions import source_position, with_weak_type
-from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.functions import with_weak_type
+from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, evaluate, stage
+from rabbet.extend.primitive import call_op, full_of_type
 from rabbet.extend.primitive import cond as cond_call
-from rabbet.extend.primitive import full_of_type
 from rabbet.extend.primitive import scan as scan_call
 from rabbet.extend.primitive import while_ as while_call
-from rabbet.extend.transform import context
+from rabbet.extend.transform import context, transpose
 
 from rabbet_autodiff.primitives.linear_solve import linear_solve
+from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
 
@@ -170,14 +170,52 @@ def _linear_scan(halves, inner, n, m, carried, keep):
 
 @splits.primitive(while_call)
 def split_while(op, flags):
-    """Only possible where the carried tangents stay out of the loop's outputs."""
-    where = f" at {source_position(context.where)}" if context.where is not None else ""
-    raise ReverseModeError(
-        f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
-        "not known, so the values "
-        f"that the backward pass needs cannot be kept\n"
-        "  to fix: use lax.scan, or lax.fori_loop with static (Python int) bounds; forward mode "
-        "(rb.jvp, rb.jacfwd) works"
+    """The known half is the loop over what no tangent reaches. The linear half is the whole loop again: it
+    can run forward, and its transposition is refused. So a loop is no obstacle if no cotangent reaches it.
+    """
+    if effects_of(op):  # the linear half would have them a second time
+        transpose.lookup(while_call)(op, ())
+    m, n = op.params["cond_consts"], op.params["body_consts"]
+    test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
+    carry = list(flags[m + n :])
+    while True:
+        halves = split(body, (*flags[m : m + n], *carry))
+        after = [a or b for a, b in zip(carry, halves.out_linear, strict=True)]
+        if after == carry:
+            break
+        carry = after
+    halves = split(body, (*flags[m : m + n], *carry), tuple([i for i, lin in enumerate(carry) if lin]))
+    tested = split(test, (*flags[:m], *carry))
+    if tested.out_linear[0]:
+        raise TypeError("the condition of a while_loop depends linearly on a tangent; decide by values")
+    known_in = [i for i, lin in enumerate((*flags[: m + n], *carry)) if not lin]
+    known_body = pruned(halves.known, range(carry.count(False)))
+    known = while_call.op(
+        cond_jaxpr=pruned(tested.known, [0]),
+        body_jaxpr=known_body,
+        cond_consts=sum(i < m for i in known_in),
+        body_consts=sum(m <= i < m + n for i in known_in),
+    )
+    return Halves(
+        known=known if is_needed(known_body) else None,
+        known_in=tuple(known_in),
+        linear=call_op(_whole_loop(op, carry), "while", inline=True) if any(carry) else None,
+        linear_in=tuple([("operand", i) for i in range(len(flags))]),
+        out_linear=tuple(carry),
+        residual_types=(),
+    )
+
+
+def _whole_loop(op, wanted):
+    """A program that runs a ``while`` and returns what it carries at the places that are wanted."""
+    test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
+    operands = [Var(a) for a in (*test.in_avals[: op.params["cond_consts"]], *body.in_avals)]
+    outs = [Var(a) for a in body.out_avals]
+    return Jaxpr(
+        operands,
+        [v for v, here in zip(outs, wanted, strict=True) if here],
+        [Equation(op, operands, outs, context.where)],
+        name="while",
     )
 
 

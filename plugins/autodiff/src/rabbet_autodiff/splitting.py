@@ -13,7 +13,7 @@ from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
 from rabbet.extend.primitive import Op, add, call_op, effect_names, full_of_type, mul, neg, sub
 from rabbet.extend.primitive import jit as jit_call
-from rabbet.extend.transform import RuleTable
+from rabbet.extend.transform import RuleTable, context
 from rabbet_custom_rules import custom_call
 
 splits = RuleTable(
@@ -261,7 +261,12 @@ def _grows(eqn):
 
 def _split_equation(eqn, flags, known_equations, linear_equations, linear):
     """A nested operator with bodies as a known and a linear equation."""
-    halves = splits.lookup(eqn.op.primitive)(eqn.op, flags)
+    outer = context.where
+    context.where = eqn.where or outer
+    try:
+        halves = splits.lookup(eqn.op.primitive)(eqn.op, flags)
+    finally:
+        context.where = outer
     known_out = [v for v, lin in zip(eqn.outputs, halves.out_linear, strict=True) if not lin]
     linear_out = [v for v, lin in zip(eqn.outputs, halves.out_linear, strict=True) if lin]
     residuals = [Var(a) for a in halves.residual_types]

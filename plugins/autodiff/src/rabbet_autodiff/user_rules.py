@@ -272,4 +272,9 @@ def _cotangent(ct, aval, what):
         raise TypeError(
             f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}"
         )
+    if have.dtype.kind == "c" and wanted.dtype.kind != "c":
+        raise TypeError(
+            f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}, so "
+            "the imaginary part would be lost\n  to fix: return the real part, as x.real or rnp.real(x)"
+        )
     return ct if have.dtype == wanted.dtype else ct.astype(wanted.dtype)

@@ -142,14 +142,16 @@ remainder = mod = binary(
 
 
 def rest(x, y):
-    """``lax.rem``, of booleans as integers."""
-    return lax.rem(*integers_of_booleans(x, y))
+    """``lax.rem``, of booleans as integers; as in NumPy, integers give 0 where ``y`` is 0."""
+    x, y = integers_of_booleans(x, y)
+    left = lax.rem(x, y)
+    return left if kind_of(left) == "f" else lax.select(lax.eq(y, 0), lax.full_like(left, 0), left)
 
 
 fmod = binary(
     "fmod",
     rest,
-    """What is left of ``x / y``, with the sign of ``x``.
+    """What is left of ``x / y``, with the sign of ``x``; of integers 0 where ``y`` is 0.
 
     >>> rnp.fmod(rnp.array([7, -7]), 3)
     Array([ 1, -1], dtype=int32)
