@@ -104,7 +104,7 @@ class Split:
             places = self.statics.positions(count)
             fixed, moving = sorted(places), [i for i in range(count) if i not in places]
             self.by_count[count] = fixed, moving
-        values = [count]
+        values: list[Any] = [count]
         for i in fixed:
             value = args[i]
             # Static looks into tuples; it takes longer than all the rest here.
