@@ -23,6 +23,7 @@ waits for effects and raises their errors.
 """
 
 import functools
+import operator
 import os
 
 import numpy as np
@@ -160,19 +161,20 @@ def live_buffers(client):
 # jax, when it is imported, writes `memory_kind` and other names onto the C++ base classes below. Ours are
 # class properties: they win over the base's, before and after, and nothing is ever assigned on an instance.
 class SingleSharding(_jax.SingleDeviceSharding):
-    """A whole array on one raw device."""
+    """A whole array on one raw device. jaxlib asks for these with every array that is put."""
 
-    memory_kind = property(lambda self: self._memory_kind)
+    _whole = xla_client.HloSharding.replicate()
+    memory_kind = property(operator.attrgetter("_memory_kind"))
 
     def _to_xla_hlo_sharding(self, num_dimensions):
-        return xla_client.HloSharding.replicate()
+        return self._whole
 
 
 class ManySharding(_jax.GSPMDSharding):
     """An array over several raw devices, laid out by an `HloSharding`."""
 
     made_for = None  # the `Sharding` that it is jaxlib's form of
-    memory_kind = property(lambda self: self._memory_kind)
+    memory_kind = property(operator.attrgetter("_memory_kind"))
 
     def _to_xla_hlo_sharding(self, num_dimensions):
         return self._hlo_sharding

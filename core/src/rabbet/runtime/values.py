@@ -12,7 +12,7 @@ from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.value_types import type_of_number
-from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
+from rabbet.runtime import adapter, dlpack, failures, ownership, reading, transfer_guards
 from rabbet.runtime.array import Array, from_host
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
@@ -99,8 +99,21 @@ def to_array(x, device=None, dtype=None, *, shared=False):
         return x
     if dtype is None:
         if kind is np.ndarray or kind in NUMPY_NUMBERS:
-            aval = ShapedArray(x.shape, dtypes.narrow(x.dtype))
-            return host_array(x, aval, device or default_device())
+            host_dtype = x.dtype
+            aval = ShapedArray(x.shape, dtypes.narrow(host_dtype))
+            device = device or default_device()
+            if kind is np.ndarray and aval.dtype is host_dtype and host_dtype.isbuiltin == 1:
+                # Nothing to convert: without the calls of the way that all others take, which are a twentieth
+                # of what a small program with such an argument costs.
+                if aval.shape:
+                    transfer_guards.to_device(aval, device)
+                spec = placement(aval, device, False)
+                if spec.layout is None:
+                    try:
+                        return Array(adapter.put(x, aval, device.raw, spec.sharding), spec)
+                    except adapter.XlaRuntimeError:
+                        pass  # again by the other way, which says what is wrong
+            return host_array(x, aval, device)
         if kind is float or kind is int or kind is bool:
             make = scalar_array if shared else fresh_scalar
             return make(x, type_of_number(kind), device or default_device())
