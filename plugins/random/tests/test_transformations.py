@@ -156,3 +156,13 @@ def test_more_elements_than_a_word_counts():
     check(program)
     assert "u64[131072,65536]" in str(program)
     assert "u64" not in str(rb.make_jaxpr(lambda k: random.bits(k, (2**16, 2**16)))(KEYS[0]))
+
+
+@pytest.mark.needs("jit", "vmap")
+def test_gamma_numbers_for_many_keys_are_drawn_as_one_vector():
+    function = rb.vmap(lambda key: random.gamma(key, np.float32([0.5, 2.0, 3.0])))
+    text = rb.jit(function).lower(KEYS).as_text()
+    roots = [line for line in text.splitlines() if "stablehlo.sqrt" in line]  # one is in the loops
+    assert roots and all("tensor<12xf32>" in line for line in roots)
+    found = np.asarray(function(KEYS))
+    np.testing.assert_array_equal(found, [random.gamma(key, np.float32([0.5, 2.0, 3.0])) for key in KEYS])

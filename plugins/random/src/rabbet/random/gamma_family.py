@@ -15,6 +15,7 @@ import operator
 import rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.primitive import Batched, move_axis, new_axis
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.continuous import gaussian, waiting_times
@@ -89,6 +90,18 @@ def gammas_jvp(generator, log_space, primals, tangents):
     out = gammas_of(generator, log_space, *primals)
     slope = (log_slope if log_space else lax.random_gamma_grad)(primals[0], out)
     return out, lax.mul(tangents[0], slope)
+
+
+@gammas_of.def_rule("batch")
+def gammas_batch(generator, log_space, *operands):
+    """All examples in one vector: a loop over short rows would use a part of the processor's vectors only."""
+    size = next(typeof(x.value).shape[x.axis] for x in operands if x.axis is not None)
+    whole = [
+        new_axis(x.value, 0, size) if x.axis is None else move_axis(x.value, x.axis, 0) for x in operands
+    ]
+    count = typeof(whole[0]).shape[1]
+    out = gammas_of(generator, log_space, *[lax.reshape(x, (size * count,)) for x in whole])
+    return Batched(lax.reshape(out, (size, count)), 0)
 
 
 def log_slope(a, logs):
