@@ -477,15 +477,14 @@ def from_host(host, aval, device, committed, *, private=False):
         transfer_guards.to_device(aval, device)
     spec = placement(aval, device, committed)
     physical, host = aval.physical, stored(host, aval)
-    try:
-        if spec.layout is not None:
-            return spread(host, aval, spec.layout, private=private)
-        return Array(adapter.put(host, physical, device.raw, spec.sharding, private=private), spec)
-    except adapter.XlaRuntimeError as error:
-        failure = failures.out_of_memory(error)
-        if failure is None:
-            raise
-    raise failure
+    if spec.layout is not None:
+        return failures.translated(functools.partial(spread, private=private), host, aval, spec.layout)
+    return failures.translated(put_whole, host, physical, spec, private)
+
+
+def put_whole(host, physical, spec, private=False):
+    """An ``Array`` on one device from a NumPy array in which nothing is left to convert."""
+    return Array(adapter.put(host, physical, spec.device.raw, spec.sharding, private=private), spec)
 
 
 def _unpickle(value, weak_type):

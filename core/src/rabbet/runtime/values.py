@@ -12,8 +12,8 @@ from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.value_types import type_of_number
-from rabbet.runtime import adapter, dlpack, failures, ownership, reading, transfer_guards
-from rabbet.runtime.array import Array, from_host
+from rabbet.runtime import dlpack, failures, ownership, reading, transfer_guards
+from rabbet.runtime.array import Array, from_host, put_whole
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.placement import placement
 from rabbet.trace.interpreter import typeof
@@ -109,10 +109,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
                     transfer_guards.to_device(aval, device)
                 spec = placement(aval, device, False)
                 if spec.layout is None:
-                    try:
-                        return Array(adapter.put(x, aval, device.raw, spec.sharding), spec)
-                    except adapter.XlaRuntimeError:
-                        pass  # again by the other way, which says what is wrong
+                    return failures.translated(put_whole, x, aval, spec)
             return host_array(x, aval, device)
         if kind is float or kind is int or kind is bool:
             make = scalar_array if shared else fresh_scalar
