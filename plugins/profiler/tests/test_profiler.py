@@ -5,6 +5,8 @@ import gzip
 import json
 import pathlib
 import socket
+import subprocess
+import sys
 
 import pytest
 from rabbet import lax, profiler
@@ -49,6 +51,30 @@ def test_a_trace_in_memory_has_annotations_and_programs():
     assert names["a part of mine"] > 0 and ("answer", 42) in facts_of(session.profile_data, "a part of mine")
     assert len(session.planes) >= 1 and annotated.__doc__ == "Its text."
     assert not profiler.TraceAnnotation.is_enabled()
+
+
+def test_traces_are_read_where_warnings_are_errors_whatever_happens_meanwhile():
+    """Another thread may leave ``catch_warnings`` at any moment: here, after each call that Python makes.
+    And garbage is collected, which took the type that jaxlib warns of; so a test was aborted now and then.
+    """
+    source = """if True:
+        import gc, sys, warnings
+        from rabbet import lax, profiler
+
+        warnings.simplefilter("error")
+        strict = warnings.filters[:]
+        sys.setprofile(lambda *_: setattr(warnings, "filters", strict))
+        with profiler.trace() as session:
+            lax.sin(1.0).block_until_ready()
+        for plane in session.planes:
+            for line in plane.lines:
+                gc.collect()
+                print(sum(len(list(event.stats)) for event in line.events))
+        assert strict == warnings.filters and strict[0][0] == "error"
+    """
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sum(map(int, done.stdout.split())) > 0
 
 
 def test_what_is_written(tmp_path):

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import threading
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,31 +58,17 @@ class ProfileSession:
     def finish(self):
         """Stop recording; write the files if there is a folder for them. Returns the data."""
         if self.log_dir is None:
-            self.profile_data = readable(self.raw.stop_and_get_profile_data())
+            self.profile_data = self.raw.stop_and_get_profile_data()
             return self.profile_data
         found = self.raw.stop()
         os.makedirs(self.log_dir, exist_ok=True)
         self.raw.export(found, self.log_dir)
-        self.profile_data = readable(profile_data_of(found))
+        self.profile_data = profile_data_of(found)
         if self.perfetto or self.link:
             path = perfetto_file(self.log_dir)
             if self.link:
                 serve(path)
         return self.profile_data
-
-
-def readable(data):
-    """``data``, safe to read where warnings are errors: what jaxlib warns of on the first look at an event's
-    facts would end the process there.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for plane in data.planes:
-            for line in plane.lines:
-                for event in line.events:
-                    list(event.stats)
-                    return data
-    return data
 
 
 class Running:
