@@ -1,7 +1,7 @@
 """A sharding: how arrays lie over several devices, programs that are spread over these, and their arrays."""
 
 from rabbet.program.interned import Alive
-from rabbet.program.over_devices import OverDevices
+from rabbet.program.over_devices import OverDevices, fitted_over, part_of, with_part
 from rabbet.program.places import places_in
 from rabbet.runtime.array import Shard
 from rabbet.runtime.described import is_described, topology_devices
@@ -26,14 +26,17 @@ __all__ = [
     "as_place",
     "bring_to",
     "device_group",
+    "fitted_over",
     "from_host_parts",
     "in_order",
     "is_described",
     "join_arrays",
+    "part_of",
     "places_in",
     "spread_of",
     "to_donate",
     "topology_devices",
+    "with_part",
 ]
 
 

@@ -19,6 +19,7 @@ from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros
 from rabbet.program.jaxpr import Jaxpr, Var, evaluate
+from rabbet.program.over_devices import joined_over
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
@@ -49,7 +50,7 @@ def _same_outputs(what: str, first: Any, other: Any) -> None:
                 f"\n  to fix: {repair}"
             )
         try:
-            zeros.joined(a.spread, b.spread)
+            joined_over(a.spread, b.spread)
         except ShardingError:
             raise TypeError(
                 f"{what}: all branches must return the same types; {first.named_out(i)} is "
@@ -175,7 +176,7 @@ def decided_apart(spread: Any, programs: Sequence[Any], values: Sequence[Any]) -
     """Branches and their operands in types that cover that of the index: where devices take different
     branches, what brings values to a type must not stand within one.
     """
-    covering = lambda aval: aval.update(spread=zeros.joined(aval.spread, spread))
+    covering = lambda aval: aval.update(spread=joined_over(aval.spread, spread))
     values = [zeros.fitted(x, covering(typeof(x))) for x in map(array_or_tracer, values)]
     avals = [typeof(x) for x in values]
     programs = [stage(lambda *xs, p=p: evaluate(p, xs), avals, p.name).jaxpr for p in programs]

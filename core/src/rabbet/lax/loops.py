@@ -20,6 +20,7 @@ from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.source_positions import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
+from rabbet.program.over_devices import joined_over
 from rabbet.runtime.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
@@ -54,7 +55,7 @@ def stage_loop_body(
             elif aval.weak_type and not out.weak_type and out.shape == aval.shape:
                 leaves[i], changed = convert_element_type(x, aval.dtype), True
             elif out.spread is not aval.spread:
-                together = zeros.joined(aval.spread, out.spread)
+                together = joined_over(aval.spread, out.spread)
                 if together is not aval.spread:
                     leaves[i], changed = zeros.fitted(x, aval.update(spread=together)), True
         if not changed:

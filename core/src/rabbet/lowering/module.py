@@ -338,7 +338,9 @@ class Function:
 
     def _laid_out(self, name, aval):
         """A value whose type says how it lies, as the compiler is told of it."""
-        text = None if aval.spread is None or self.module.manual is not None else aval.spread.text(aval)
+        manual = self.module.manual
+        told = aval.spread is not None
+        text = None if not told else aval.spread.text(aval) if manual is None else manual.text_of(aval)
         if text is None:
             return name
         made = self.fresh()

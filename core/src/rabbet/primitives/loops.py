@@ -10,6 +10,7 @@ from rabbet.primitives import elementwise, logic, zeros
 from rabbet.program import effects
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr, Literal, evaluate
+from rabbet.program.over_devices import joined_over
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
 from rabbet.trace.interpreter import typeof
@@ -156,7 +157,7 @@ def settled(leaves, outputs_of):
         if all(out.spread is None for out in outs):
             return leaves
         covering = [
-            zeros.fitted(x, typeof(x).update(spread=zeros.joined(typeof(x).spread, out.spread)))
+            zeros.fitted(x, typeof(x).update(spread=joined_over(typeof(x).spread, out.spread)))
             for x, out in zip(leaves, outs, strict=False)
         ]
         if all(typeof(a).spread is typeof(b).spread for a, b in zip(leaves, covering, strict=True)):

@@ -2,14 +2,13 @@
 spread operands summed in ``reducing.py``.
 """
 
-from typing import Any
-
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import layout
 from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
+from rabbet.program.over_devices import fitted_over
 from rabbet.rules.payloads import Zero
 from rabbet.trace.interpreter import typeof
 
@@ -46,22 +45,14 @@ def fitted(x, aval):
     shape = getattr(x, "shape", ()) if own is None else own.shape
     if shape != aval.shape:
         raise TypeError(f"a value of shape {shape} stands where {aval.str_short()} is expected")
-    have, want = None if own is None else own.spread, aval.spread
-    if have is want:
-        return x
-    other: Any = have if want is None else want
-    return other.fitted(x, aval)
+    have = None if own is None else own.spread
+    return x if have is aval.spread else fitted_over(x, have, aval)
 
 
 def hidden(x):
     """``x`` where results are laid out by those who take them: its type says nothing of it."""
     aval = getattr(x, "aval", None)
     return x if aval is None or aval.spread is None else aval.spread.hidden(x)
-
-
-def joined(one, other):
-    """What covers two words of types on devices, each of which may be None."""
-    return one if one is other else other if one is None else one.joined(other)
 
 
 def instantiate(t):
@@ -77,9 +68,6 @@ def instantiate(t):
     return full_of_type(t.aval, 0) if type(t) is Zero else t
 
 
-
-
-
 def spread(t, out_shape):
     """A tangent of shape ``out_shape`` from one that is a scalar beside arrays.
 
@@ -91,9 +79,3 @@ def spread(t, out_shape):
     if type(t) is Zero or typeof(t).shape == out_shape:
         return t
     return layout.broadcast_in_dim(t, shape=out_shape, broadcast_dimensions=())
-
-
-
-
-
-

@@ -3,7 +3,14 @@
 Core knows nothing of its meaning. It asks it for the types of results, and to bring a value to a type where
 types that differ in nothing else meet: a cotangent and its variable, a loop's first value and what its
 body returns.
+
+Objects of different classes speak of different things, and a type may say several of them: ``Several`` holds
+one object of each class. Who asks for one class uses ``part_of``, and ``with_part`` leaves the others alone.
 """
+
+from rabbet.program.interned import Alive
+
+_alive = Alive()
 
 
 class OverDevices:
@@ -68,9 +75,147 @@ class OverDevices:
         """What ``aval.sharding`` is."""
         return
 
+    def dimensions(self, shape):
+        """How the short form of a type writes its dimensions, which may be words already."""
+        return shape
+
+    def behind(self):
+        """What the short form of a type has behind its dimensions."""
+        return str(self)
+
     def shown(self, dtype, shape):
         """The short form of a type."""
-        return f"{dtype}[{','.join(map(str, shape))}]{self}"
+        return f"{dtype}[{','.join(map(str, self.dimensions(shape)))}]{self.behind()}"
 
 
-__all__ = ["OverDevices"]
+class Several(OverDevices):
+    """What a type says of devices in several regards: one object of each class."""
+
+    __slots__ = ("parts", "__weakref__")
+    parts: tuple
+
+    def __new__(cls, parts):
+        made = _alive.get(parts)
+        if made is None:
+            made = object.__new__(cls)
+            made.parts = parts
+            made = _alive.only(parts, made)
+        return made
+
+    def hidden(self, x):
+        """``x`` for those who lay results out themselves."""
+        for part in self.parts:
+            x = part.hidden(x)
+        return x
+
+    def of_shape(self, old, new):
+        """Each part's, of a type that differs in its shape."""
+        return _together([part.of_shape(old, new) for part in self.parts])
+
+    def without(self, axis):
+        """Each part's, of a type that has one dimension less."""
+        return _together([part.without(axis) for part in self.parts])
+
+    def text(self, aval):
+        """That of the part that has one."""
+        return next(filter(None, [part.text(aval) for part in self.parts]), None)
+
+    def sharding(self, aval):
+        """That of the part that has one."""
+        return next(filter(None, [part.sharding(aval) for part in self.parts]), None)
+
+    def dimensions(self, shape):
+        """With the words of each part."""
+        for part in self.parts:
+            shape = part.dimensions(shape)
+        return shape
+
+    def behind(self):
+        """What each part says there."""
+        return "".join([part.behind() for part in self.parts])
+
+    def __repr__(self):
+        return " ".join(map(repr, self.parts))
+
+    def __reduce__(self):
+        return Several, (self.parts,)
+
+
+def parts_of(spread):
+    """What a type says of devices, by the class that says it."""
+    if spread is None:
+        return {}
+    return {type(part): part for part in (spread.parts if type(spread) is Several else (spread,))}
+
+
+def _together(parts):
+    found = sorted([part for part in parts if part is not None], key=lambda part: type(part).__name__)
+    return None if not found else found[0] if len(found) == 1 else Several(tuple(found))
+
+
+def part_of(spread, kind):
+    """What a type says of devices in one regard: an object of the class ``kind``, or None.
+
+    Example:
+      >>> from rabbet.extend.sharding import part_of
+      >>> print(part_of(rb.typeof(np.ones(3)).spread, object))
+      None
+    """
+    if type(spread) is kind:
+        return spread
+    return parts_of(spread).get(kind) if type(spread) is Several else None
+
+
+def with_part(spread, kind, part):
+    """What a type says of devices, with ``part`` in the place of what it says in the regard of ``kind``; with
+    None it says nothing there.
+
+    Example:
+      >>> from rabbet.extend.sharding import OverDevices, with_part
+      >>> class One(OverDevices): pass
+      >>> class Other(OverDevices): pass
+      >>> both = with_part(One(), Other, Other())
+      >>> [type(part).__name__ for part in both.parts], type(with_part(both, Other, None)).__name__
+      (['One', 'Other'], 'One')
+    """
+    if spread is None or type(spread) is kind:
+        return part
+    return _together([*[p for k, p in parts_of(spread).items() if k is not kind], part])
+
+
+def results_over(op, avals, outs):
+    """The types of an operation's results, ``outs`` as its shape rule gives them, by what those of its
+    operands say of devices.
+    """
+    for part in {kind: p for a in avals for kind, p in parts_of(a.spread).items()}.values():
+        outs = part.results(op, avals, outs)
+    return outs
+
+
+def fitted_over(x, have, aval):
+    """``x``, whose type says ``have`` of devices, as a value of type ``aval``.
+
+    Example:
+      >>> from rabbet.extend.sharding import fitted_over
+      >>> x = rb.device_put(np.ones(3, np.float32))
+      >>> fitted_over(x, None, rb.typeof(x)) is x
+      True
+    """
+    own, wanted = parts_of(have), parts_of(aval.spread)
+    for kind, part in {**own, **wanted}.items():
+        if own.get(kind) is not wanted.get(kind):
+            x = part.fitted(x, aval)
+    return x
+
+
+def joined_over(one, other):
+    """What covers two words of types on devices, each of which may be None."""
+    if one is other or other is None:
+        return one
+    if one is None:
+        return other
+    left, right = parts_of(one), parts_of(other)
+    return _together([part.joined(right.get(kind)) for kind, part in {**right, **left}.items()])
+
+
+__all__ = ["OverDevices", "Several", "fitted_over", "joined_over", "part_of", "results_over", "with_part"]

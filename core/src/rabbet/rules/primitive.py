@@ -19,6 +19,7 @@ from rabbet.messages import source_positions, tracebacks
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.program.jaxpr import Jaxpr
+from rabbet.program.over_devices import results_over
 from rabbet.rules import captures, tables
 from rabbet.rules.examples import documented
 from rabbet.rules.names import Names
@@ -351,7 +352,7 @@ class Op:
             refuse_no_types(self.primitive, out)
             if spread is not None:
                 several = self.primitive.multiple_results
-                outs = spread.results(self, avals, tuple(out) if several else (out,))
+                outs = results_over(self, avals, tuple(out) if several else (out,))
                 out = outs if several else outs[0]
             if len(self._outs) >= MOST_OUTS:
                 self._outs.clear()

@@ -17,7 +17,7 @@ from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, trans
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.host_calls import running
 from rabbet.runtime.placement import placed_by, placement, spread_placement
-from rabbet.runtime.sharding import OtherMemorySharding, SingleDeviceSharding
+from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.trace.tracer import Tracer
 
@@ -346,8 +346,7 @@ class Array(metaclass=ArrayType):
 
 def device_of(sharding):
     """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
-    one = type(sharding) in (SingleDeviceSharding, OtherMemorySharding)
-    return sharding.device_order[0] if one else sharding
+    return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
 
 
 def is_readable(array):

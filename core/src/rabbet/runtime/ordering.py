@@ -29,7 +29,7 @@ class OrderedSharding(Sharding):
 
     def __init__(self, public, order):
         self.public, self.order = public, tuple(order)
-        one = type(public) is SingleDeviceSharding
+        one = public.is_plain
         self.by_rows = EverywhereSharding(device_group(public.device_order)) if one else public
 
     other_memory = property(lambda self: self.by_rows.other_memory, doc="Another memory than the usual one.")

@@ -10,7 +10,7 @@ from rabbet.errors import ShardingError
 from rabbet.program.interned import interned
 from rabbet.runtime import adapter
 from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding, raw_sharding
+from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
 
 # How many of one kind are kept that nobody holds.
 MOST_PLACEMENTS = 4096
@@ -81,7 +81,7 @@ def check_present(device):
 
 def placed_by(aval, sharding):
     """The ``Placement`` of an array that a sharding over one device or several lays out."""
-    if type(sharding) is SingleDeviceSharding:
+    if sharding.is_plain:
         return placement(aval, sharding.device_order[0], True)
     return spread_placement(aval, sharding)
 

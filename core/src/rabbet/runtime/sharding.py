@@ -28,6 +28,8 @@ class Sharding:
     __slots__ = ()
     # The memory in which arrays lie; None: that which the devices use unless they are told otherwise.
     other_memory: str | None = None
+    # Whether arrays lie on one device in its usual memory: programs say nothing of that.
+    is_plain: bool = False
     # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
     order: "tuple | None" = None
 
@@ -213,17 +215,14 @@ class SingleDeviceSharding(Sharding):
       True
     """
 
-    __slots__ = ("_device",)
+    __slots__ = ("_device", "is_plain", "other_memory")
     _device: Any
 
-    def __new__(cls, device, *, memory_kind=None):
-        made = object.__new__(cls)
-        made._device = device
-        other = made.unusual(memory_kind)
-        return made if other is None else OtherMemorySharding(device_group((device,)), other)
-
-    def __getnewargs__(self):
-        return (self._device,)
+    def __init__(self, device, *, memory_kind=None):
+        self._device = device
+        self.other_memory = self.unusual(memory_kind)
+        # In another memory a program says of each argument and result in which, as of those over devices.
+        self.is_plain = self.other_memory is None
 
     device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
     is_fully_replicated = True
@@ -232,18 +231,49 @@ class SingleDeviceSharding(Sharding):
         """One part, which the device has."""
         return (1,) * ndim, np.zeros((1, ndim), int)
 
+    def like(self, counts, parts):
+        """On the device, in its usual memory."""
+        return SingleDeviceSharding(self._device)
+
+    def attributes(self, ndim):
+        """Whole, in a memory that is not the usual one."""
+        return f'{replicated(1, ndim)}, mhlo.memory_kind = "{self.memory_kind}"'
+
+    def constrain(self, x):
+        """As it is: where a value lies while a program runs is the compiler's."""
+        return x
+
     def with_memory_kind(self, kind):
         """The same in another memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __eq__(self, other):
-        return type(other) is SingleDeviceSharding and self._device == other._device
+        return self is other or (
+            type(other) is SingleDeviceSharding
+            and self._device == other._device
+            and self.other_memory == other.other_memory
+        )
 
     def __hash__(self):
-        return hash((SingleDeviceSharding, self._device))
+        return hash((SingleDeviceSharding, self._device, self.other_memory))
+
+    def __reduce__(self):
+        return _remade, (self._device, self.other_memory)
 
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+
+
+def _remade(device, memory_kind):
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+def replicated(count, ndim):
+    """What the compiler is told of a value that is whole on each device: a mesh of one axis without a name
+    that matters.
+    """
+    dims = ", ".join(["{}"] * ndim)
+    return f'sdy.sharding = #sdy.sharding<mesh<["all"={count}]>, [{dims}]>'
 
 
 @functools.lru_cache(maxsize=1024)
@@ -275,9 +305,8 @@ class EverywhereSharding(Sharding):
         return (1,) * ndim, np.zeros((len(self._group), ndim), int)
 
     def attributes(self, ndim):
-        """Replicated, on a mesh of one axis without a name that matters."""
-        dims = ", ".join(["{}"] * ndim)
-        return f'sdy.sharding = #sdy.sharding<mesh<["all"={len(self._group)}]>, [{dims}]>'
+        """Replicated."""
+        return replicated(len(self._group), ndim)
 
     def __eq__(self, other):
         return type(other) is EverywhereSharding and self._group is other._group
@@ -287,53 +316,6 @@ class EverywhereSharding(Sharding):
 
     def __repr__(self):
         return f"replicated over {self._group}"
-
-
-class OtherMemorySharding(EverywhereSharding):
-    """The whole array in a memory of one device that it does not use unless told: what
-    ``SingleDeviceSharding`` is then. A program says of each argument and result in which memory it lies, so
-    this is one of those that programs name, as those over several devices are.
-    """
-
-    __slots__ = ("other_memory",)
-
-    def __init__(self, group, memory_kind):
-        super().__init__(group)
-        self.other_memory = memory_kind
-
-    def like(self, counts, parts):
-        """On the device, in its usual memory."""
-        return SingleDeviceSharding(self.device_order[0])
-
-    def attributes(self, ndim):
-        """Replicated, in this memory."""
-        return f'{super().attributes(ndim)}, mhlo.memory_kind = "{self.other_memory}"'
-
-    def constrain(self, x):
-        """As it is: where a value lies while a program runs is the compiler's."""
-        return x
-
-    def with_memory_kind(self, kind):
-        """The same in another memory of the device."""
-        return SingleDeviceSharding(self.device_order[0], memory_kind=kind)
-
-    def __eq__(self, other):
-        return type(other) is OtherMemorySharding and self._key == other._key
-
-    def __hash__(self):
-        return hash((OtherMemorySharding, self._key))
-
-    def __reduce__(self):
-        return _in_memory, (self.device_order[0], self.other_memory)
-
-    def __repr__(self):
-        return f"SingleDeviceSharding(device={self.device_order[0]!r}, memory_kind={self.other_memory})"
-
-    _key = property(lambda self: (self._group, self.other_memory))
-
-
-def _in_memory(device, memory_kind):
-    return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -350,4 +332,4 @@ def raw_sharding(sharding, ndim, physical_ndim):
     return raw
 
 
-__all__ = ["EverywhereSharding", "OtherMemorySharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]
+__all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]

@@ -23,7 +23,7 @@ from rabbet.runtime.backends import default_registry
 from rabbet.runtime.devices import Device, default_device, device_count
 from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.placement import placement
-from rabbet.runtime.sharding import Sharding, SingleDeviceSharding
+from rabbet.runtime.sharding import Sharding
 from rabbet.runtime.spreading import relaid
 from rabbet.runtime.values import copy_to_device, host_value, to_array
 from rabbet.trace.interpreter import typeof
@@ -175,9 +175,8 @@ def as_device(device, name="device"):
     """
     if device is None or isinstance(device, Device):
         return device
-    if isinstance(device, SingleDeviceSharding):
-        (only,) = device.device_set
-        return only
+    if isinstance(device, Sharding) and device.is_plain:
+        return device.device_order[0]
     hint = ""
     if isinstance(device, str):
         platform, _, number = device.partition(":")
@@ -197,7 +196,7 @@ def as_place(device, name="device"):
     """
     if hasattr(type(device), "__sharding__"):
         device = device.__sharding__(name)
-    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+    if isinstance(device, Sharding) and not device.is_plain:
         return device
     return as_device(device, name)
 

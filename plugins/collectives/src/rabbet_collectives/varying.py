@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rabbet.extend.passes import bodies_of
 from rabbet.extend.primitive import Batched, Primitive
-from rabbet.extend.sharding import Alive, OverDevices
+from rabbet.extend.sharding import Alive, OverDevices, fitted_over, part_of, with_part
 from rabbet.extend.transform import bound_axes, typeof
 
 _alive = Alive()
@@ -22,7 +22,7 @@ class Varying(OverDevices):
     Example:
       >>> from rabbet_collectives.varying import Varying
       >>> Varying([("x", 4)]) is Varying([("x", 4)]), Varying([("x", 4)])
-      (True, {x})
+      (True, {V:x})
     """
 
     __slots__ = ("axes", "names", "__weakref__")
@@ -63,7 +63,8 @@ class Varying(OverDevices):
         return self if other is None else Varying(self.axes | other.axes)
 
     def __repr__(self):
-        return "{" + ",".join(sorted(map(str, self.names))) + "}"
+        names = ",".join(sorted(map(str, self.names)))
+        return f"{{V:({names})}}" if len(self.names) > 1 else f"{{V:{names}}}"
 
     def __reduce__(self):
         return Varying, (tuple(self.axes),)
@@ -74,17 +75,19 @@ NOWHERE: frozenset = frozenset()
 
 def axes_of(aval):
     """Pairs of the names and sizes of the axes along which a value of this type may differ."""
-    return aval.spread.axes if type(aval.spread) is Varying else NOWHERE
+    own = part_of(aval.spread, Varying)
+    return NOWHERE if own is None else own.axes
 
 
 def with_axes(aval, axes):
     """The type with these axes."""
-    return aval.update(spread=Varying(axes) if axes else None)
+    return aval.update(spread=with_part(aval.spread, Varying, Varying(axes) if axes else None))
 
 
 def differs(aval, name):
     """Whether values of this type may differ along an axis."""
-    return type(aval.spread) is Varying and name in aval.spread.names
+    own = part_of(aval.spread, Varying)
+    return own is not None and name in own.names
 
 
 def of_bodies(op, avals, ins, outs):
@@ -105,9 +108,8 @@ def of_bodies(op, avals, ins, outs):
 
 
 def fit(x, aval):
-    """``x`` as a value of type ``aval``, which differs from its own at most in the axes."""
-    have = typeof(x)
-    return x if have.spread is aval.spread else (have.spread or aval.spread).fitted(x, aval)
+    """``x`` as a value of type ``aval``, which differs from its own at most in what it says of devices."""
+    return fitted_over(x, typeof(x).spread, aval)
 
 
 # ---------------------------------------------------------------------------------------------- pvary

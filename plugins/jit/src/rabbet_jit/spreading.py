@@ -43,7 +43,12 @@ def checked(given, name):
 
 def over_several(given):
     """Whether a pytree of shardings has one over several devices."""
-    return any(not isinstance(s, SingleDeviceSharding) for s in tree.leaves(given))
+    return any(not on_one_device(s) for s in tree.leaves(given))
+
+
+def on_one_device(given):
+    """Whether a sharding puts arrays on one device, in its usual memory."""
+    return isinstance(given, Sharding) and given.is_plain
 
 
 class Layouts:
@@ -169,7 +174,7 @@ def _elsewhere(sharding, signature, i, own):
 
 
 def _constrained(x, sharding):
-    if sharding is None or isinstance(sharding, SingleDeviceSharding):
+    if sharding is None or on_one_device(sharding):
         return x
     return sharding.constrain(x) if is_tracer(x) else device_put(x, sharding)
 
@@ -186,7 +191,7 @@ def layout_of(leaf):
     sharding: Any = lying(leaf) if type(leaf) is Array else getattr(leaf, "sharding", None)
     if hasattr(type(sharding), "__sharding__"):  # a ShapeDtypeStruct's, which stands for one
         sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
-    if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding):
+    if not isinstance(sharding, Sharding) or on_one_device(sharding):
         return None
     return sharding
 
@@ -205,7 +210,7 @@ def device_of(signature):
         if type(leaf) is Array:
             if leaf.committed and layout_of(leaf) is None:
                 found.setdefault(leaf.device, signature.name_of(i))
-        elif isinstance(sharding := getattr(leaf, "sharding", None), SingleDeviceSharding):
+        elif isinstance(sharding := getattr(leaf, "sharding", None), Sharding) and on_one_device(sharding):
             found.setdefault(sharding.device_order[0], signature.name_of(i))
     if len(found) > 1:
         (one, x), (other, y), *_ = found.items()
@@ -223,7 +228,7 @@ def places_for(program, layouts):
         if type(x) is Array and layout_of(x) is not None:
             found.add(layout_of(x))
     for sharding in layouts.of_results(program.out_tree) or () if layouts is not None else ():
-        if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        if sharding is not None and not on_one_device(sharding):
             found.add(sharding)
     return sorted(found, key=repr)
 
@@ -252,7 +257,7 @@ def spread_for(traced, wanted):
     if layouts is not None:
         asked = layouts.of_arguments(traced.signature)
         asked += [None] * (len(wanted) - len(asked))
-        asked = [None if isinstance(s, SingleDeviceSharding) else s for s in asked]
+        asked = [None if on_one_device(s) else s for s in asked]
         wanted = [w if s is None else s for s, w in zip(asked, wanted, strict=True)]
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
     if not places:
@@ -270,7 +275,7 @@ def spread_for(traced, wanted):
         only = SingleDeviceSharding(group.devices[0]) if len(group.devices) == 1 else None
         outs = tuple([None if s == only else s for s in outs])  # there it is in any case
     for sharding in outs or ():
-        if isinstance(sharding, SingleDeviceSharding):
+        if on_one_device(sharding):
             raise ShardingError(
                 f"jit of {describe_function(traced.asked.fun)}: out_shardings names {sharding} beside "
                 f"shardings over {group}; results of one program lie on the same devices"

@@ -6,23 +6,19 @@ from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import is_evaluating, obey_sharding
 from rabbet.extend.primitive import Batched, Primitive
+from rabbet.extend.sharding import with_part
 from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_parallel.current import mesh_in_use
-from rabbet_parallel.explicit import Explicit, spread_of
-from rabbet_parallel.meshes import AbstractMesh, AxisType
+from rabbet_parallel.explicit import Explicit, with_entries
+from rabbet_parallel.meshes import AbstractMesh, AxisType, current
 from rabbet_parallel.named import NamedSharding, as_sharding, with_devices
-from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec
+from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
 
 
 def sharding_constraint_type(x, *, sharding):
     sharding.check(x.shape)
-    return x.update(spread=sharding.in_types(x.ndim) or unless_explicit(x.spread))
-
-
-def unless_explicit(spread):
-    """What a type says of devices, if that is not how it lies on explicit axes."""
-    return None if type(spread) is Explicit else spread
+    return x.update(spread=with_part(x.spread, Explicit, sharding.in_types(x.ndim)))
 
 
 sharding_constraint = Primitive(
@@ -84,7 +80,7 @@ def batch_to_auto(op, x):
 
 
 def reshard_type(x, *, mesh, entries):
-    return x.update(spread=spread_of(mesh, entries))
+    return with_entries(x, mesh, entries)
 
 
 reshard = Primitive(
@@ -148,8 +144,21 @@ def on_devices(sharding, x):
 
 
 def constrained(x, sharding):
-    """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation."""
-    return sharding_constraint(x, sharding=sharding)
+    """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation.
+
+    Raises:
+      ShardingError: within ``shard_map``, for an axis over which it takes arrays apart.
+    """
+    mesh = sharding.mesh.taken_apart(current.manual)
+    for name in axes_of(sharding.spec):
+        if name in mesh.manual_axes:
+            raise ShardingError(
+                f"with_sharding_constraint: {sharding.spec} names the axis {name!r}, over which the "
+                f"shard_map around takes arrays apart: each device has its part of {typeof(x).str_short()}"
+                "\n  to fix: name axes that axis_names leaves out, or exchange parts with a collective, as "
+                "lax.all_to_all"
+            )
+    return sharding_constraint(x, sharding=sharding if mesh is sharding.mesh else sharding.update(mesh=mesh))
 
 
 def with_sharding_constraint(x, shardings):

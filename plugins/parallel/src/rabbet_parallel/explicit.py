@@ -5,12 +5,12 @@
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple
 
 from rabbet.errors import MissingRule, ShardingError
 from rabbet.extend.passes import stage
-from rabbet.extend.sharding import Alive, OverDevices
+from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 from rabbet.extend.transform import RuleTable
 
 from rabbet_parallel.specs import PartitionSpec, names_in
@@ -73,14 +73,12 @@ class Explicit(OverDevices):
 
     def results(self, op, avals, outs):
         """By the rule of the primitive; of one that carries programs, by these."""
-        for aval in avals:
-            if type(aval.spread) is Explicit and aval.spread.mesh != self.mesh:
-                raise ShardingError(
-                    f"{op.primitive.name}: operands are laid out on {self.mesh} and on "
-                    f"{aval.spread.mesh}; bring "
-                    "them to one mesh with rb.device_put"
-                )
-        operands = [Laid(a.shape, entries_of(a), self.mesh.shape, a.dtype) for a in avals]
+        mesh = self.common_mesh(op, avals)
+        if not mesh.manual_axes and any(type(a.spread) not in (Explicit, NoneType) for a in avals):
+            return outs  # captured arrays lie somewhere outside of shard_map: nothing follows within
+        if mesh is not self.mesh:
+            return Explicit(mesh, self.entries).results(op, avals, outs)
+        operands = [Laid(a.shape, along(mesh, a), mesh.shape, a.dtype) for a in avals]
         try:
             rule = explicit.lookup(op.primitive)
         except MissingRule:
@@ -100,6 +98,20 @@ class Explicit(OverDevices):
         except ValueError as error:
             raise self.unclear(op, avals, str(error)) from None
 
+    def common_mesh(self, op, avals):
+        """The mesh on which the operands lie: where devices compute by themselves along some axes it says so,
+        and captured arrays, whose mesh does not, are whole along these.
+        """
+        meshes = {part.mesh: None for a in avals if (part := part_of(a.spread, Explicit)) is not None}
+        first = max(meshes, key=lambda mesh: len(mesh.manual_axes), default=self.mesh)
+        for mesh in meshes:
+            if mesh.taken_apart(first.manual_axes) != first:
+                raise ShardingError(
+                    f"{op.primitive.name}: operands are laid out on {first} and on {mesh}; bring them to one "
+                    "mesh with rb.device_put"
+                )
+        return self.mesh if first == self.mesh else first
+
     def typed(self, aval, entries):
         """The type of a result that is cut so."""
         names = [n for e in entries for n in names_in(e)]
@@ -114,7 +126,7 @@ class Explicit(OverDevices):
                     f"dimension {i} of the result has the size {size}, which {count} devices along {entry!r} "
                     "cannot share evenly"
                 )
-        return aval.update(spread=spread_of(self.mesh, tuple(entries)))
+        return with_entries(aval, self.mesh, tuple(entries))
 
     def unclear(self, op, avals, why):
         """The error that says what to write."""
@@ -129,9 +141,7 @@ class Explicit(OverDevices):
         """Laid out as the type says: where it says nothing, whole along these axes."""
         from rabbet_parallel.constraints import laid_out
 
-        want = aval.spread
-        entries = want.entries if type(want) is Explicit else (None,) * aval.ndim
-        return laid_out(x, self.mesh, entries)
+        return laid_out(x, self.mesh, entries_of(aval))
 
     def joined(self, other):
         """Itself where the other says nothing."""
@@ -176,14 +186,18 @@ class Explicit(OverDevices):
 
         return NamedSharding(self.mesh, PartitionSpec(*self.entries))
 
-    def shown(self, dtype, shape):
+    def dimensions(self, shape):
         """As JAX writes such types: ``f32[8@x,4]``."""
         dims = []
         for size, entry in zip(shape, self.entries, strict=True):
             names = ",".join(map(str, names_in(entry)))
             over = f"({names})" if isinstance(entry, tuple) else names
             dims.append(f"{size}@{over}" if names else str(size))
-        return f"{dtype}[{','.join(dims)}]"
+        return dims
+
+    def behind(self):
+        """Nothing: the dimensions say it."""
+        return ""
 
     def __repr__(self):
         return str(PartitionSpec(*self.entries))
@@ -196,7 +210,7 @@ def of_parts(op, compute, avals, outs):
     """The types of results as those of the operations that a primitive is made of."""
     several = op.primitive.multiple_results
     program = stage(lambda *xs: compute(op, *xs) if several else [compute(op, *xs)], avals, op.primitive.name)
-    return tuple([out.update(spread=v.spread) for out, v in zip(outs, program.jaxpr.out_avals, strict=True)])
+    return tuple([a.update(spread=v.spread) for a, v in zip(outs, program.jaxpr.out_avals, strict=True)])
 
 
 def parts(sizes, entry):
@@ -212,9 +226,26 @@ def spread_of(mesh, entries):
     return Explicit(mesh, entries) if any(names_in(e) for e in entries) else None
 
 
+def with_entries(aval, mesh, entries):
+    """The type, cut so by explicit axes."""
+    return aval.update(spread=with_part(aval.spread, Explicit, spread_of(mesh, entries)))
+
+
+def mesh_of(aval):
+    """The mesh on which explicit axes cut arrays of a type, or None."""
+    own = part_of(aval.spread, Explicit)
+    return None if own is None else own.mesh
+
+
 def entries_of(aval):
     """Which explicit axes cut the dimensions of arrays of a type."""
-    return aval.spread.entries if type(aval.spread) is Explicit else (None,) * aval.ndim
+    own = part_of(aval.spread, Explicit)
+    return (None,) * aval.ndim if own is None else own.entries
+
+
+def along(mesh, aval):
+    """The same, without axes that are not of type ``Explicit`` in this mesh."""
+    return explicit_entries(mesh, entries_of(aval)) if mesh.manual_axes else entries_of(aval)
 
 
 def explicit_entries(mesh, entries):
@@ -232,6 +263,6 @@ def entries_along(axes, entries):
 
 
 __all__ = [
-    "Ambiguous", "Explicit", "Laid", "entries_along", "entries_of", "explicit", "explicit_entries", "parts",
-    "spread_of",
+    "Ambiguous", "Explicit", "Laid", "entries_along", "entries_of", "explicit", "explicit_entries", "mesh_of",
+    "parts", "spread_of", "with_entries",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from math import prod
 
 from rabbet import dtypes
 from rabbet.extend import primitive as p
+from rabbet_collectives import primitives as c
+from rabbet_collectives.varying import pvary
 
 from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
 from rabbet_parallel.explicit import Ambiguous, Laid, explicit
@@ -233,6 +235,35 @@ def of_constraint(op, x):
 @explicit.primitive(reshard)
 def of_reshard(op, x):
     """As it was told; the mesh may be another one."""
+
+
+@explicit.primitive(c.psum, c.pmax, c.pmin, c.ppermute, pvary)
+def alike(op, x):
+    """Members along other axes exchange values that lie alike."""
+    return x.entries
+
+
+@explicit.primitive(c.all_gather)
+def all_gather(op, x):
+    return (None, *x.entries)
+
+
+@explicit.primitive(c.reduce_scatter)
+def reduce_scatter(op, x):
+    refuse_cut_slices(x)
+    return x.entries[1:]
+
+
+@explicit.primitive(c.all_to_all)
+def all_to_all(op, x):
+    refuse_cut_slices(x)
+    return x.entries
+
+
+def refuse_cut_slices(x):
+    """Of an operand whose first dimension has a slice for each member."""
+    if x.entries[0] is not None:
+        raise Ambiguous("it hands out slices along a dimension that is cut")
 
 
 @explicit.primitive(to_auto)

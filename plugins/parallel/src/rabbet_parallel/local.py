@@ -6,7 +6,7 @@ from rabbet.errors import ShardingError
 from rabbet_collectives import varying
 from rabbet_collectives.varying import with_axes
 
-from rabbet_parallel.explicit import explicit_entries, spread_of
+from rabbet_parallel.explicit import entries_of, explicit_entries, mesh_of, with_entries
 from rabbet_parallel.named import mesh_text
 from rabbet_parallel.specs import PartitionSpec, axes_of, names_in
 
@@ -21,14 +21,18 @@ def counts(mesh, spec, ndim):
     return [math.prod([mesh.shape[n] for n in names_in(e)]) for e in entries(spec, ndim)]
 
 
-def local_type(aval, mesh, spec, typed=False):
-    """The type of the part that one device has; ``typed``: one that says along which axes parts differ."""
+def local_type(aval, mesh, spec, manual, typed=False):
+    """The type of the part that one device has, of arrays that are taken apart over the axes ``manual``;
+    ``typed``: one that says along which axes parts differ.
+    """
     sizes = [size // count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
-    local = aval.update(shape=tuple(sizes), spread=aval.spread if varying.axes_of(aval) else None)
-    if not typed:
+    own = [(name, mesh.shape[name]) for name in axes_of(spec)] if typed else ()
+    local = with_axes(aval.update(shape=tuple(sizes), spread=None), varying.axes_of(aval).union(own))
+    around = mesh_of(aval)
+    if around is None:
         return local
-    own = frozenset([(name, mesh.shape[name]) for name in axes_of(spec)])
-    return with_axes(local, varying.axes_of(aval) | own)
+    within = mesh.abstract_mesh.taken_apart((*manual, *around.manual_axes))
+    return with_entries(local, within, explicit_entries(within, entries_of(aval)))
 
 
 def global_type(aval, mesh, spec, manual):
@@ -36,10 +40,11 @@ def global_type(aval, mesh, spec, manual):
     sizes = [size * count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
     around = frozenset([pair for pair in varying.axes_of(aval) if pair[0] not in manual])
     whole = with_axes(aval.update(shape=tuple(sizes), spread=None), around)
-    if around or not mesh.explicit_axes:
-        return whole
-    cut = explicit_entries(mesh, entries(spec, aval.ndim))
-    return whole.update(spread=spread_of(mesh.abstract_mesh, cut))
+    cut = [
+        (*names_in(over), *names_in(within))
+        for over, within in zip(entries(spec, aval.ndim), entries_of(aval), strict=True)
+    ]
+    return with_entries(whole, mesh.abstract_mesh, explicit_entries(mesh, cut))
 
 
 def check_spec(spec, mesh, manual, who):

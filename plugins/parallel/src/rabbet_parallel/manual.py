@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from rabbet.errors import ShardingError, UnboundAxisError
 
+from rabbet_parallel.explicit import entries_along, entries_of, mesh_of
 from rabbet_parallel.meshes import Mesh
-from rabbet_parallel.named import mesh_text
+from rabbet_parallel.named import mesh_text, spec_text
 
 INDEX = "tensor<ui32>"
 
@@ -36,6 +37,16 @@ class Manual(NamedTuple):
     def text(self):
         """The mesh, as Shardy writes it."""
         return mesh_text(self.mesh)
+
+    def text_of(self, aval):
+        """How the compiler is told of a value whose type says how the other axes cut it, or None."""
+        mesh = mesh_of(aval)
+        if mesh is None or mesh.shape_tuple != self.mesh.shape_tuple:
+            return None
+        left = [n for n in mesh.explicit_axes if n not in self.axes]
+        cut = entries_along(left, entries_of(aval))
+        extra = aval.physical.ndim - aval.ndim
+        return spec_text(self.mesh, (*cut, *[None] * extra), bool(mesh.auto_axes)) if any(cut) else None
 
     def check(self, op):
         """Refuse a collective along an axis that is not taken apart here, or was of another size."""

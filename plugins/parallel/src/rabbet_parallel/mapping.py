@@ -102,6 +102,7 @@ class Mapped:
         unknown = names - set(mesh.axis_names)
         if unknown:
             raise ShardingError(f"{self.who}: axis_names has {sorted(unknown)}, and the mesh is {mesh}")
+        mesh = mesh.taken_apart(current.manual)  # by a shard_map around
         return mesh, tuple([n for n in mesh.axis_names if not names or n in names])
 
     def specs(self, given, x, what, mesh, manual):
@@ -188,7 +189,7 @@ class Mapped:
             )
 
         typed = self.check_vma
-        local = [local_type(typeof(x), mesh, s, typed) for x, s in zip(leaves, in_specs, strict=True)]
+        local = [local_type(typeof(x), mesh, s, manual, typed) for x, s in zip(leaves, in_specs, strict=True)]
         axes = [(n, mesh.shape[n]) for n in manual]
         with bind_axes(axes_of_devices(axes, typed)), as_current(mesh, manual):
             closed = stage(flat, local, self.name)

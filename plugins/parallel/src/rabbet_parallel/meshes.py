@@ -3,6 +3,7 @@
 import enum
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 import numpy as np
 from rabbet import config
@@ -97,6 +98,7 @@ class _Axes:
     axis_names: tuple
     axis_sizes: tuple
     axis_types: tuple
+    update: Callable
 
     @property
     def shape(self):
@@ -125,6 +127,16 @@ class _Axes:
     are_all_axes_explicit = property(lambda self: self._all_of(AxisType.Explicit))
     are_all_axes_manual = property(lambda self: self._all_of(AxisType.Manual))
     are_all_axes_explicit_or_manual = property(lambda self: self._all_of(AxisType.Explicit, AxisType.Manual))
+
+    def update_axis_types(self, name_to_type):
+        """A mesh whose axes have other types: a dict from names to these."""
+        types = [name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True)]
+        return self.update(axis_types=tuple(types))
+
+    def taken_apart(self, names):
+        """The mesh within a function that is split by hand along these axes: they are of type ``Manual``."""
+        others = [n for n in names if n in self.axis_names and n not in self.manual_axes]
+        return self.update_axis_types(dict.fromkeys(others, AxisType.Manual)) if others else self
 
     def _axes_text(self):
         return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple]) or "()"
@@ -167,11 +179,6 @@ class AbstractMesh(_Axes):
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
         )
-
-    def update_axis_types(self, name_to_type):
-        """A mesh whose axes have other types: a dict from names to these."""
-        types = [name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True)]
-        return self.update(axis_types=tuple(types))
 
     def _key(self):
         return self.axis_sizes, self.axis_names, self.axis_types

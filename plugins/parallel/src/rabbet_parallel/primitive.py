@@ -28,7 +28,7 @@ from rabbet_parallel.specs import PartitionSpec, names_in
 
 def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name, typed):
     for aval, spec, local in zip(avals, in_specs, jaxpr.in_avals, strict=True):
-        found = local_type(aval, mesh, spec)
+        found = local_type(aval, mesh, spec, manual)
         if (found.shape, found.dtype) != (local.shape, local.dtype):
             raise TypeError(
                 f"shard_map of {name!r} takes {local.str_short()} on each device, got {aval.str_short()} "
@@ -108,7 +108,8 @@ def body_shard_map(op, interpreter, args):
     of_args = structures[: len(args)]  # behind them stands a state, which is whole on each device
     specs = specs_of_leaves(interpreter, of_args, params["in_specs"], [a.ndim for a in avals], manual)
     specs += [PartitionSpec()] * (len(leaves) - len(specs))
-    local = [local_type(typeof(x), mesh, s, params["typed"]) for x, s in zip(leaves, specs, strict=True)]
+    typed = params["typed"]
+    local = [local_type(typeof(x), mesh, s, manual, typed) for x, s in zip(leaves, specs, strict=True)]
     over = [n for n in names_in(interpreter.added_over) if n in params["manual"]]
     count = math.prod([mesh.shape[n] for n in over])
     of_part = interpreter if count == 1 else interpreter.of_part(count)
@@ -231,7 +232,7 @@ def transpose_shard_map(op, cts, *operands):
     given_specs = [s for s, there in zip(params["out_specs"], nonzero, strict=True) if there]
     given_types = [a for a, there in zip(jaxpr.out_avals, nonzero, strict=True) if there]
     parts = [
-        local_type(global_type(a, mesh, s, manual), mesh, s, params["typed"])
+        local_type(global_type(a, mesh, s, manual), mesh, s, manual, params["typed"])
         for a, s in zip(given_types, given_specs, strict=True)
     ]
     targets = [s for s, lin in zip(ins, linear, strict=True) if lin]

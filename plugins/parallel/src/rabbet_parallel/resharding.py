@@ -6,6 +6,7 @@ import functools
 from rabbet import Array, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import describe_function, folded
+from rabbet.extend.sharding import part_of
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
@@ -81,7 +82,7 @@ def with_auto(mesh, axes):
     Raises:
       ShardingError: for an axis that it does not have.
     """
-    axes = frozenset(mesh.axis_names) if axes is None else axes
+    axes = frozenset(mesh.axis_names).difference(mesh.manual_axes) if axes is None else axes
     if not axes <= set(mesh.axis_names):
         unknown = ", ".join(sorted(map(repr, axes - set(mesh.axis_names))))
         raise ShardingError(f"auto_axes: {unknown} is no axis of {mesh}")
@@ -93,8 +94,8 @@ def hidden_leaf(x, axes):
     """An array of whose layout along these axes its type says nothing (None: along all); anything else as it
     is.
     """
-    spread = typeof(x).spread if is_tracer(x) or isinstance(x, Array) else None
-    if type(spread) is not Explicit:
+    spread = part_of(typeof(x).spread, Explicit) if is_tracer(x) or isinstance(x, Array) else None
+    if spread is None:
         return x
     mesh = with_auto(spread.mesh, axes)
     if not mesh.explicit_axes:

@@ -43,6 +43,9 @@ def test_one_device(kind):
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_sharding_is_a_value(kind):
     there = SingleDeviceSharding(DEVICE, memory_kind=kind)
+    assert type(there) is type(HERE) is SingleDeviceSharding
+    usual = SingleDeviceSharding(DEVICE, memory_kind=USUAL)
+    assert usual == HERE and hash(usual) == hash(HERE)
     assert there == HERE.with_memory_kind(kind) != HERE == there.with_memory_kind(USUAL)
     assert len({there, HERE, SingleDeviceSharding(DEVICE, memory_kind=kind)}) == 2
     assert pickle.loads(pickle.dumps(there)) == there and pickle.loads(pickle.dumps(HERE)) == HERE

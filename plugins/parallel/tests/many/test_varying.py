@@ -143,4 +143,4 @@ def test_types_name_the_axes():
         return lax.psum(x, "x")
 
     mapped(f)(W, X)
-    assert [text.partition("]")[2].rstrip(")") for text in seen] == ["", "{x}", "{x}", "", "{y}"]
+    assert [text.partition("]")[2].rstrip(")") for text in seen] == ["", "{V:x}", "{V:x}", "", "{V:y}"]
