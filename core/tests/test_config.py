@@ -1,6 +1,7 @@
 """Settings: where a value comes from, who sees it, and what the traced key says."""
 
 import gc
+import pickle
 import threading
 import warnings
 
@@ -441,3 +442,10 @@ def test_one_override_in_two_threads_at_a_time(config):
     ended.set()
     thread.join()
     assert seen == [True] and nothing_is_left(config)
+
+
+@pytest.mark.parametrize("name", ["enable_x64", "debug_nans", "default_device", "numpy_dtype_promotion"])
+def test_the_context_manager_of_a_setting_is_pickled_by_its_name(name):
+    context = getattr(rb, name)
+    assert pickle.loads(pickle.dumps(context)) is context is rb.config.context(name)
+    assert (context.__module__, context.__qualname__) == ("rabbet", name)

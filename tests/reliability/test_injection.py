@@ -1,10 +1,12 @@
-"""A compiler, a device or a transfer that fails at its n-th use, for every n of a training step.
+"""A compiler, a device, a transfer or an allocation that fails at its n-th use, for the n of a training step.
 
 After each failure: an exception that says what happened, no array more than before, and the same step on
 fresh functions with the right numbers.
 """
 
 import gc
+import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -19,15 +21,16 @@ WORDS = "INTERNAL: injected failure"
 
 
 class Failing:
-    """Counts the uses of one part of the runtime, and lets the ``at``-th one fail."""
+    """Counts the uses of one part of the runtime, and lets the ``at``-th one fail, or all from there on."""
 
-    def __init__(self):
+    def __init__(self, words=WORDS, for_good=False):
         self.at, self.uses = None, 0
+        self.words, self.for_good = words, for_good
 
     def __call__(self):
         self.uses += 1
-        if self.uses == self.at:
-            raise adapter.XlaRuntimeError(WORDS)
+        if self.at is not None and (self.uses >= self.at if self.for_good else self.uses == self.at):
+            raise adapter.XlaRuntimeError(self.words)
 
     def __enter__(self):
         self.uses = 0
@@ -41,6 +44,8 @@ class Failing:
 def broken(monkeypatch):
     """A dict of ``Failing``, by the part of the runtime."""
     parts = {name: Failing() for name in ("compile", "execute", "transfer")}
+    # Memory that is out stays so: Rabbet collects garbage and tries once more.
+    parts["allocation"] = Failing("RESOURCE_EXHAUSTED: injected failure", for_good=True)
     compile_text, execute, put = adapter.compile_text, interruptible.execute, adapter.put
 
     def compiling(*args, **kwargs):
@@ -52,12 +57,14 @@ def broken(monkeypatch):
 
         def executed(arguments, *args, **kwargs):
             parts["execute"]()
+            parts["allocation"]()
             return run(arguments, *args, **kwargs)
 
         return executed
 
     def putting(*args, **kwargs):
         parts["transfer"]()
+        parts["allocation"]()
         return put(*args, **kwargs)
 
     monkeypatch.setattr(adapter, "compile_text", compiling)
@@ -93,23 +100,36 @@ def alive():
     return len(rb.live_arrays())
 
 
-@pytest.mark.parametrize("part", ["compile", "execute", "transfer"])
+PARTS = ["compile", "execute", "transfer", "allocation"]
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_a_failure_is_clear_and_leaves_nothing_behind(broken, part):
-    failing = broken[part]
+    # Of many like failures of eager operations some are enough: each n costs a program or two.
+    check_failures(broken[part], part, lambda uses: {*range(1, min(uses, 5) + 1), *range(5, uses, 3), uses})
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", PARTS)
+def test_a_failure_at_any_use_is_clear_and_leaves_nothing_behind(broken, part):
+    check_failures(broken[part], part, lambda uses: range(1, uses + 1))
+
+
+def check_failures(failing, part, numbers):
     rb.clear_caches()
     with failing:
         expected = step()
         uses = failing.uses
     assert uses >= 3
     before = alive()
-    # Of many like failures of eager operations some are enough: each n costs a program or two.
-    for n in sorted({*range(1, min(uses, 5) + 1), *range(5, uses + 1, 3), uses}):
-        if part != "transfer":
+    for n in sorted(numbers(uses)):
+        if part in ("compile", "execute"):
             rb.clear_caches()
         failing.at = n
         with failing, pytest.raises(Exception, match="injected failure") as caught:
             step()
-        assert isinstance(caught.value, (rb.errors.RabbetError, RuntimeError)), type(caught.value)
+        kinds = rb.errors.OutOfMemoryError if part == "allocation" else (rb.errors.RabbetError, RuntimeError)
+        assert isinstance(caught.value, kinds), type(caught.value)
         del caught
         assert alive() <= before, f"{part} number {n} leaves arrays"
         got = step()
@@ -154,19 +174,15 @@ def test_no_exception_of_a_users_function_is_lost(broken):
         rb.jit(rb.grad(ruled)),
         rb.grad(pushed),
         rb.jit(raising),
-        rb.vmap(lambda x: raising()),
+        lambda x: rb.vmap(lambda x: raising())(np.ones(2, "f4")),
+        lambda x: rb.vmap(lambda x: rb.pure_callback(raising, shape, x, vmap_method="sequential"))(X[0]),
     ):
-        argument = np.ones(2, "f4") if function is rb.vmap else np.float32(1)
-        with pytest.raises((Odd, ValueError)) as caught:
-            np.asarray(function(argument))
-        assert type(caught.value) is Odd or "vmap" in str(caught.value)
+        with pytest.raises(Odd, match="mine"):
+            rb.block_until_ready(function(np.float32(1)))
         assert float(rb.jit(lambda x: x + 1)(np.float32(1))) == 2.0
 
 
-def test_an_exception_in_a_finaliser_does_no_harm(recwarn):
-    import sys
-    import weakref
-
+def test_an_exception_in_a_finaliser_does_no_harm_and_is_told():
     seen = []
     before, sys.unraisablehook = sys.unraisablehook, lambda args: seen.append(args.exc_value)
     try:
@@ -181,4 +197,5 @@ def test_an_exception_in_a_finaliser_does_no_harm(recwarn):
         gc.collect()
     finally:
         sys.unraisablehook = before
+    assert [str(error) for error in seen] == ["finaliser"]
     assert rnp.ones(3).sum() == 3

@@ -149,6 +149,41 @@ def test_remainders_and_quotients_of_bfloat16():
         assert agree(got, expected, 1e-2, np.array(True))[special].all()
 
 
+@pytest.mark.exhaustive
+def test_special_values_in_bfloat16():
+    """NumPy computes them in single precision, from values that bfloat16 holds; its steps are large."""
+    half, wrong = rnp.bfloat16, []
+    values = np.asarray(rnp.asarray(VALUES, dtype=half).astype("float32"))
+    # Whose results are of the format itself, not of the function: the next number, the largest, the step.
+    own = {"nextafter", "nan_to_num", "spacing"}
+    for name in [name for name in (*BINARY, *UNARY) if hasattr(rnp, name) and name not in own]:
+        arguments = [g.ravel() for g in np.meshgrid(values, values)] if name in BINARY else [values]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            expected = getattr(np, name)(*arguments)
+        ours = [rnp.asarray(a).astype(half) for a in arguments]
+        for how, call in (("eager", getattr(rnp, name)), ("jitted", rb.jit(getattr(rnp, name)))):
+            got = call(*ours)
+            parts = zip(
+                got if isinstance(got, (tuple, list)) else [got],
+                expected if isinstance(expected, tuple) else [expected],
+                strict=True,
+            )
+            for g, e in parts:
+                if g.dtype == half:
+                    g, e = g.astype("float32"), np.asarray(rnp.asarray(e, dtype=half).astype("float32"))
+                g = np.asarray(g)
+                right = agree(g, e, 2e-2, np.array(name not in FREE_ZEROS))
+                if e.dtype.kind == "f":
+                    with np.errstate(all="ignore"):
+                        right |= np.abs(g - e) < 3e-3  # near a zero of the function, as of log and sinc
+                wrong += [
+                    f"{name}{[float(a[i]) for a in arguments]}, {how}: {g[i]}, NumPy {e[i]}"
+                    for i in np.flatnonzero(~right)
+                ]
+    assert not wrong, "\n".join(wrong[:40])
+
+
 def test_integers_divided_by_zero_are_as_in_numpy():
     for dtype in ("int8", "int32", "uint8", "uint32", "int64"):
         info = np.iinfo(dtype)

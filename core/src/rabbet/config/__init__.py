@@ -78,6 +78,7 @@ class Config:
             "_keys": {},
             "_overridden": {},
             "_watchers": {},
+            "_contexts": {},
             "_lent": {},  # by the name of a package's setting: all that it brings, and whom to tell
             "_find_more": None,
             "_not_installed": list,
@@ -280,6 +281,8 @@ class Config:
 
         Calling it without a value switches a boolean setting on; the others need their value.
         """
+        if name in self._contexts:
+            return self._contexts[name]
         setting = self._meant(name)[1][0]
         if name == "disable_jit":  # the argument has JAX's name, here another one than elsewhere
 
@@ -297,7 +300,8 @@ class Config:
             def context(new_val: Any) -> Any:
                 return self.override(**{name: new_val})
 
-        context.__name__ = context.__qualname__ = name
+        # As users write it, by which it is pickled too.
+        context.__module__, context.__name__, context.__qualname__ = "rabbet", name, name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
         value = setting.example or (setting.default is False and not setting.inert)
         if setting.inert and not value:
@@ -309,7 +313,7 @@ class Config:
             context.__doc__ += (
                 f"\n\nExample:\n  >>> with rb.{name}({value!r}):\n  ...     {shown}\n  {printed!r}\n"
             )
-        return context
+        return self._contexts.setdefault(name, context)
 
     def _parsed(self, given: Any) -> dict[str, Any]:
         """The values of settings by name, from values that users gave under any of their names."""

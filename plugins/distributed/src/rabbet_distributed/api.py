@@ -59,7 +59,8 @@ def initialize(
       initialization_timeout: seconds to wait for the coordinator and the other processes.
       heartbeat_timeout_seconds: after so many seconds without a sign of the coordinator, this process ends.
       shutdown_timeout_seconds: seconds that ``shutdown`` waits for the others.
-      coordinator_bind_address: where the coordinator listens, by default at all addresses of its machine.
+      coordinator_bind_address: where the coordinator listens: by default at ``coordinator_address`` if that
+        is a loopback address (``127.0.0.1``, ``localhost``), else at all addresses of its machine.
       partition_index, slice_index: the number of the group of devices with fast connections that those of
         this process belong to (TPUs and some GPUs).
       peer_timeout_seconds: a process that is not heard of for so long is lost. One that ended is noticed
@@ -116,6 +117,8 @@ def _connected(place, seconds, bind_address, partition_index):
     address = place.coordinator_address
     host, port = split_address(address)
     if place.process_id == 0 and not os.environ.get("RABBET_COORDINATOR_STARTED"):
+        if bind_address is None and is_here(host):
+            bind_address = address  # all members are on this machine: no other one has business at the port
         _coordinator = Coordinator(
             bind_address or f"{everywhere()}:{port}",
             place.num_processes,
