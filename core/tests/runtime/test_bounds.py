@@ -18,17 +18,35 @@ class Client:
     """What a group of devices belongs to."""
 
 
-def test_the_oldest_is_waited_for(monkeypatch):
-    monkeypatch.setattr(adapter, "STARVES", True)
-    made = []
+def program(client, platform="cpu", text=""):
+    """What stands for an executable, of which jaxlib writes ``text``."""
+    module = SimpleNamespace(to_string=lambda: text)
+    return SimpleNamespace(
+        device=SimpleNamespace(platform=platform, client=client),
+        exe=SimpleNamespace(hlo_modules=lambda: [module]),
+        lowering=SimpleNamespace(module=SimpleNamespace(key_text="")),
+    )
 
-    def execute(raws, with_tokens):
-        token = Token()
+
+COMMUNICATING = "  %sum = f32[] all-reduce(%x), to_apply=%add"
+
+
+def executed(made):
+    """A function that runs nothing and notes the token of each run; None where nobody asked for one."""
+
+    def execute(raws, with_tokens=False):
+        token = Token() if with_tokens else None
         made.append(token)
         return SimpleNamespace(consume_token=lambda: token)
 
-    client = Client()
-    run = bounds.bounded(execute, SimpleNamespace(platform="cpu", client=client))
+    return execute
+
+
+def test_the_oldest_is_waited_for(monkeypatch):
+    monkeypatch.setattr(adapter, "STARVES", True)
+    made = []
+    execute, client = executed(made), Client()
+    run = bounds.bounded(execute, program(client, text=COMMUNICATING))
     for _ in range(40):
         run([])
         waited = [t.waited for t in made]
@@ -36,6 +54,34 @@ def test_the_oldest_is_waited_for(monkeypatch):
         assert waited == sorted(waited, reverse=True)  # the oldest
         assert waited.count(False) >= min(len(made), bounds.MOST_UNDER_WAY - bounds.AT_ONCE)
     assert any(waited)
-    assert bounds.bounded(execute, SimpleNamespace(platform="cuda", client=client)) is execute
+    assert bounds.bounded(execute, program(client, "cuda", COMMUNICATING)) is execute
     monkeypatch.setattr(adapter, "STARVES", False)
-    assert bounds.bounded(execute, SimpleNamespace(platform="cpu", client=client)) is execute
+    assert bounds.bounded(execute, program(client, text=COMMUNICATING)) is execute
+
+
+def test_programs_that_wait_for_nobody_are_counted_beside_those_that_communicate(monkeypatch):
+    monkeypatch.setattr(adapter, "STARVES", True)
+    made, client = [], Client()
+    summing = bounds.bounded(executed(made), program(client, text=COMMUNICATING))
+    alone = bounds.bounded(executed(made), program(client, text="  %y = f32[8]{0} tanh(%x)"))
+    for _ in range(40):
+        alone([])
+    assert made == [None] * 40
+    for _ in range(2):  # the second time, all is forgotten that was noted the first
+        made.clear()
+        summing([])
+        for _ in range(60):
+            alone([])
+            under_way = [t for t in made if t is not None and not t.waited]
+            assert made[0].waited or len(under_way) <= bounds.MOST_UNDER_WAY
+        assert made[0].waited
+        assert made[-1] is None
+
+
+def test_a_long_program_is_held_to_communicate(monkeypatch):
+    monkeypatch.setattr(adapter, "STARVES", True)
+    made = []
+    long = program(Client(), text="")
+    long.lowering.module.key_text = " " * (bounds.LONG + 1)
+    bounds.bounded(executed(made), long)([])
+    assert made != [None]

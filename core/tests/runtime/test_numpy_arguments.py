@@ -43,3 +43,31 @@ def test_guards_hear_of_both():
         for host in (np.ones(3, "f4"), np.ones(3)):
             with pytest.raises(rb.errors.TransferError, match="host-to-device"):
                 values.to_array(host)
+
+
+def test_the_second_array_of_a_kind_goes_where_the_first_went():
+    host = np.arange(6, dtype="f4").reshape(2, 3)
+    first, second = values.to_array(host), values.to_array(host)
+    assert second.spec is first.spec and np.array_equal(np.asarray(second), host)
+    host[:] = 0  # the caller's memory was copied
+    assert np.asarray(second).any()
+    refused = pytest.raises(rb.errors.TransferError, match="host-to-device")
+    with rb.transfer_guard_host_to_device("disallow"), refused:
+        values.to_array(host)
+
+
+@pytest.mark.parametrize("same", [np.dtype("q"), np.dtype("f4", metadata={"unit": "m"})])
+def test_dtypes_that_are_equal_and_not_the_same(same):
+    with rb.config.override(enable_x64=True):
+        for dtype in (np.dtype("l"), np.dtype("f4"), same):
+            made = [values.to_array(np.ones(3, dtype)) for _ in range(2)]
+            assert all(x.dtype == dtype and np.asarray(x).tolist() == [1, 1, 1] for x in made)
+
+
+def test_what_is_known_of_a_kind_depends_on_its_settings():
+    host = np.arange(3)
+    narrow = [values.to_array(host).dtype.name for _ in range(2)]
+    with rb.config.override(enable_x64=True):
+        wide = [values.to_array(host).dtype.name for _ in range(3)]
+    assert narrow == ["int32"] * 2 and wide == ["int64"] * 3
+    assert values.to_array(host).dtype.name == "int32"

@@ -35,6 +35,19 @@ def test_each_kind_of_number_has_its_own_program():
     assert len(count) == 4  # the last three are of one type
 
 
+def test_calls_on_arrays_and_on_others_take_turns():
+    f, count = counting(lambda *xs: sum(xs))
+    x, host = rb.device_put(np.float32(2)), np.full((), 3, np.float32)
+    for pair in [(x, x), (x, host), (host, host), (x, x), (x, x), (1.0, x), (x, x), (host, 2.0)] * 2:
+        assert float(f(*pair)) == sum(map(float, pair))
+    programs = len(count)
+    assert f(x, x) == 4 and not f.jitted.quick.apart  # arrays alone are looked up as such again
+    with pytest.raises(TypeError):
+        f("text", x)
+    f(x, host)
+    assert len(count) == programs
+
+
 def test_the_values_are_those_of_this_call():
     f = rb.jit(lambda a, b: (a, b))
     host = np.zeros(2, np.float32)

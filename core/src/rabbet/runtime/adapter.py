@@ -42,6 +42,7 @@ ArrayImpl = _jax.ArrayImpl
 CompileOptions = _jax.CompileOptions
 XlaRuntimeError = _jax.JaxRuntimeError
 collect_garbage = _jax.collect_garbage
+batched_device_put = _jax.batched_device_put  # what `put` calls; for NumPy arrays that were checked
 
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -236,7 +237,7 @@ def put(host, aval, raw_device, sharding=None, *, private=False):
         sharding = SingleSharding(raw_device)
     try:
         semantics = ZERO_COPY if private else ONLY_DURING_CALL
-        return _jax.batched_device_put(aval, sharding, [host], [raw_device], True, False, semantics, True)
+        return batched_device_put(aval, sharding, [host], [raw_device], True, False, semantics, True)
     except XlaRuntimeError as error:
         if "Unknown NumPy dtype" not in str(error):
             raise
@@ -258,16 +259,8 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
         place = shard.__array_interface__["data"][0]
         own.append(np.array(shard, order="C") if place in seen else shard)
         seen.add(place)
-    return _jax.batched_device_put(
-        aval,
-        sharding,
-        own,
-        list(raw_devices),
-        True,
-        False,
-        ZERO_COPY if private else ONLY_DURING_CALL,
-        True,
-    )
+    semantics = ZERO_COPY if private else ONLY_DURING_CALL
+    return batched_device_put(aval, sharding, own, list(raw_devices), True, False, semantics, True)
 
 
 def copy_within_client(raw, raw_device, sharding, always_copy):

@@ -16,7 +16,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime import adapter, dlpack, failures, raw_shards, reading, transfer_guards, unheard
 from rabbet.runtime.devices import default_device
 from rabbet.runtime.host_calls import running
-from rabbet.runtime.placement import placed_by, placement, spread_placement
+from rabbet.runtime.placement import part_placement, placement, spread_placement
 from rabbet.runtime.sharding import SingleDeviceSharding
 from rabbet.runtime.shared_memory import GivenUp, is_shared
 from rabbet.trace.tracer import Tracer
@@ -103,10 +103,18 @@ class Array(metaclass=ArrayType):
     # -------------------------------------------------------------------------------- waiting and deleting
     def block_until_ready(self):
         """Wait until the values are computed; return the array. Errors of the computation are raised here."""
-        if self.raw.is_deleted():
+        raw = self.raw
+        if raw.is_deleted():
             raise self.deleted()
-        failures.translated(self.raw.block_until_ready)
-        return self
+        try:
+            raw.block_until_ready()
+        except Exception as error:
+            failure = failures.behind(error)
+            if failure is None:
+                raise
+        else:
+            return self
+        raise failure
 
     def is_ready(self):
         """Whether the values are computed."""
@@ -405,15 +413,6 @@ def shards(array, *, everywhere=False):
         if everywhere or device in data:
             found.append(Shard(device, index, seen[key], data.get(device)))
     return found
-
-
-def part_placement(local, device, layout):
-    """The placement of the part that one device has of an array laid out by ``layout``."""
-    if layout.order is None and layout.other_memory is None:
-        return placement(local, device, True)
-    if layout.order is None:
-        return placed_by(local, SingleDeviceSharding(device, memory_kind=layout.other_memory))
-    return spread_placement(local, layout.of_one_device(device))
 
 
 def copy_of_parts(array):

@@ -68,11 +68,18 @@ def translated(function, *args):
     try:
         return function(*args)
     except Exception as error:
-        failure = original(error) or out_of_memory(error)
+        failure = behind(error)
         if failure is None:
             raise
     # Outside of the handler, which would become part of the exception's story.
     raise failure
+
+
+def behind(error):
+    """What to raise for an error of the runtime: what a callback raised, or that memory ran out, and what is
+    in it. None: the error itself.
+    """
+    return original(error) or out_of_memory(error)
 
 
 def out_of_memory(error):
@@ -84,4 +91,4 @@ def out_of_memory(error):
     return exhausted.explained(error, "computing or copying an array", exhausted.devices_in_use())
 
 
-__all__ = ["CallbackFailure", "original", "put_aside", "translated"]
+__all__ = ["CallbackFailure", "behind", "original", "put_aside", "translated"]

@@ -35,7 +35,7 @@ lost: set = set()
 # For as long a thread that comes back too late is held where it is; the interpreter needs less to end.
 HELD_SECONDS = int(signal.SIGABRT)
 
-_leaving: list = []  # the thread that ends the interpreter, once it does
+begun: list = []  # the thread that ends the interpreter, once it does
 
 
 def excuse_thread():
@@ -57,7 +57,7 @@ def watch(clients):
 
 def check():
     """Raise SystemExit in a thread that wants to start something while another one ends the interpreter."""
-    if _leaving and threading.get_ident() != _leaving[0]:
+    if begun and threading.get_ident() != begun[0]:
         raise SystemExit
 
 
@@ -92,7 +92,7 @@ def _stop_others(reference):
     clients = reference()
     if clients is None or any(client.forked for client in clients.running()):
         return False
-    _leaving.append(me)
+    begun.append(me)
     clients.forget()  # so that calls come by `check`
     told: set = set()
     deadline = time.monotonic() + MOST_SECONDS

@@ -117,6 +117,11 @@ def options(group):
     return {} if group.is_local or _overseer is None else _overseer.compiler_options
 
 
+def communicates(executable):
+    """Whether the parts of a program, an ``Executable``, wait for each other."""
+    return COMMUNICATES.search(adapter.hlo_text(executable.exe)) is not None
+
+
 class Finished:
     """The results of a program that has ended, which nobody need wait for."""
 
@@ -134,7 +139,7 @@ class Finished:
 def overseen(execute, executable):
     """``execute`` for a program of an ``Executable``, overseen if it communicates with other processes."""
     group, name = executable.device, executable.lowering.name
-    if group.is_local or not COMMUNICATES.search(adapter.hlo_text(executable.exe)):
+    if group.is_local or not communicates(executable):
         return execute
     mark = zlib.crc32(executable.lowering.module.key_text.encode())
 
@@ -169,4 +174,4 @@ def overseen(execute, executable):
     return run
 
 
-__all__ = ["Overseer", "agreed", "overseen", "set_overseer"]
+__all__ = ["Overseer", "agreed", "communicates", "overseen", "set_overseer"]

@@ -10,7 +10,7 @@ from rabbet.errors import ShardingError
 from rabbet.program.interned import interned
 from rabbet.runtime import adapter
 from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.sharding import EverywhereSharding, raw_sharding
+from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding, raw_sharding
 
 # How many of one kind are kept that nobody holds.
 MOST_PLACEMENTS = 4096
@@ -103,3 +103,12 @@ def spread_placement(aval, sharding):
     made.lent, made.numbers = None, {}
     made.handler = adapter.result_handler(physical, made.sharding)
     return made
+
+
+def part_placement(local, device, layout):
+    """The placement of the part that one device has of an array laid out by ``layout``."""
+    if layout.order is None and layout.other_memory is None:
+        return placement(local, device, True)
+    if layout.order is None:
+        return placed_by(local, SingleDeviceSharding(device, memory_kind=layout.other_memory))
+    return spread_placement(local, layout.of_one_device(device))

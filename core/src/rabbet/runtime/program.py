@@ -218,7 +218,7 @@ class Executable:
             return self.checking(special) if config.debug_nans or config.debug_infs else special
         execute = interruptible.execute(self.exe, self.lowering)
         if self.lowering.spread is not None:
-            execute = bounds.bounded(oversight.overseen(execute, self), self.device)
+            execute = bounds.bounded(oversight.overseen(execute, self), self)
         run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
         return self.checking(run) if config.debug_nans or config.debug_infs else run
 

@@ -50,15 +50,18 @@ class Quick(dict):
     """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
     ``args``, in ``named`` by pytrees of ``(args, kwargs)``, in ``fixed`` by static values and then by pytrees
     of the other arguments. Where the function is sent to another process, they stay here.
+
+    There is something in ``apart`` while calls are not looked up as calls on arrays at all: because of
+    pytrees, or since the last call had a number or a NumPy array. To find out by an exception takes longer.
     """
 
-    __slots__ = ("fixed", "named", "owner", "trees")
+    __slots__ = ("apart", "fixed", "named", "owner", "trees")
 
     def __init__(self, owner):
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
         self.owner = weakref.ref(owner)
-        self.trees, self.named, self.fixed = Trees(), Trees(), {}
+        self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), {}, []
 
     def __reduce__(self):
         return operator.attrgetter("quick"), (self.owner(),)
@@ -71,6 +74,7 @@ class Quick(dict):
             self[key] = program_entry(run)
         else:
             self.trees.enter(trees.structure(args), leaves, key, run)
+            self.apart[:] = [self.trees]
 
     def remember_fixed(self, values, treedef, leaves, key, run):
         """Enter a program of a call with these static ``values``, as ``Split`` gives them."""
@@ -79,6 +83,7 @@ class Quick(dict):
     def clear(self):
         """Forget all."""
         super().clear()
+        self.apart.clear()
         self.fixed.clear()
         self.trees.clear()
         self.named.clear()
@@ -121,6 +126,7 @@ class Split:
 def caller(jitted):
     """The function that users call, with the stages as its attributes."""
     slowly, quick, settings, convert = jitted.slowly, jitted.quick, config.values, converting(jitted)
+    apart = quick.apart
 
     def unusual(*args, **kwargs):
         return slowly(args, kwargs)
@@ -148,8 +154,13 @@ def caller(jitted):
                 run, leaves = in_pytrees(quick.trees, args)
             else:
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
-                leaves = [convert(x) if type(x) in CONVERTED else x for x in args]
+                leaves = list(args)
+                places = [i for i, x in enumerate(args) if type(x) is not Array]
+                for i in places:
+                    if type(args[i]) in CONVERTED:
+                        leaves[i] = convert(args[i])
                 run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
+                apart[:] = places
         except Exception as error:  # not known; or what cannot be an argument, of which `slowly` says so
             if is_of_handler(error):
                 raise
@@ -184,7 +195,7 @@ def caller(jitted):
         split, fixed = jitted.split, quick.fixed
         others, keywords, of_trees = of_fixed_places, of_fixed, fixed
     else:
-        others, keywords, of_trees = of_others, by_name, quick.trees
+        others, keywords, of_trees = of_others, by_name, apart
     call = call_by_placements(
         jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees
     )

@@ -15,7 +15,9 @@ from rabbet.extend.functions import (
     argument_name,
     array_or_tracer,
     describe_function,
+    fold_traceback,
     folded,
+    folds_itself,
     on_clear_caches,
 )
 from rabbet.extend.transform import is_tracer, typeof
@@ -89,19 +91,23 @@ def pmap(
 
     placed = mapped.placed
 
+    @folds_itself
     @wraps(fun)
-    @folded
     def call(*args, **kwargs):
-        if around.names:
-            return mapped.within(args, kwargs)
-        if not kwargs:
-            try:
-                compiled = placed.get(tuple([x.spec for x in args]))
-            except (AttributeError, TypeError):  # what is no array, or a class of the user's
-                compiled = None
-            if compiled is not None:
-                return compiled(*args)
-        return mapped.on_devices(args, kwargs, mapped.run)
+        try:
+            if around.names:
+                return mapped.within(args, kwargs)
+            if not kwargs:
+                try:
+                    compiled = placed.get(tuple([x.spec for x in args]))
+                except (AttributeError, TypeError):  # what is no array, or a class of the user's
+                    compiled = None
+                if compiled is not None:
+                    return compiled(*args)
+            return mapped.on_devices(args, kwargs, mapped.run)
+        except Exception as error:
+            fold_traceback(error)
+            raise
 
     @folded
     def lower(*args, **kwargs):
