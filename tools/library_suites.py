@@ -3,6 +3,7 @@
     python tools/library_suites.py --into FOLDER optax             # all files of a library
     python tools/library_suites.py --into FOLDER optax --only transforms loss
     python tools/library_suites.py --into FOLDER --here-first flax # JAX only where something fails here
+    python tools/library_suites.py --into FOLDER numpyro --only test_distributions --every 37
     python tools/library_suites.py --into FOLDER --table           # what is known, as a table
     python tools/library_suites.py --into FOLDER --record          # the same into docs/jax_libraries.md
     python tools/library_suites.py --into FOLDER --also OTHER --record   # with what ran into other folders
@@ -35,6 +36,7 @@ ROOT = HERE.parents[1]
 RECORD, PAGE = ROOT / "tests" / "ecosystem" / "suites.json", ROOT / "docs" / "jax_libraries.md"
 BEGIN, END = "<!-- suites: written by tools/library_suites.py --record -->", "<!-- end of suites -->"
 UNKNOWN = "not recorded"
+PART = ", every case of "  # between the name of a file and how many cases one was taken of
 UNDER = {"jax": ["-m", "pytest"], "rabbet": ["-m", "rabbet_jax", "-m", "pytest"]}
 
 
@@ -63,17 +65,18 @@ def files_of(library, root, only):
     return [path for path in chosen if not only or any(word in str(path.relative_to(root)) for word in only)]
 
 
-def run(path, root, under, log, case_limit, file_limit):
+def run(path, root, under, log, args):
     """Run a file in a process of its own; write what became of each case to ``log``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     log.with_suffix(".commit").write_text(commit())
     options = ["-q", "-p", "no:cacheprovider", "-p", "case_log", "-p", "no:randomly"]
-    options += [f"--timeout={case_limit}", "--timeout-method=signal", "--import-mode=importlib"]
+    options += [f"--timeout={args.case_limit}", "--timeout-method=signal", "--import-mode=importlib"]
     options += ["-o", "addopts=", "-o", "filterwarnings=", "--rootdir", str(root)]
     environment = {
         **os.environ,
         "CASE_LOG": str(log),
+        "CASES_EVERY": str(args.every),
         "PYTHONPATH": os.pathsep.join([str(HERE), *([str(root)] if (root / "tests").exists() else [])]),
         "JAX_PLATFORMS": "cpu",
         "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -82,7 +85,7 @@ def run(path, root, under, log, case_limit, file_limit):
         try:
             status = subprocess.run(
                 [sys.executable, *UNDER[under], *options, str(path)],
-                stdout=out, stderr=out, timeout=file_limit, cwd=root, env=environment, check=False,
+                stdout=out, stderr=out, timeout=args.file_limit, cwd=root, env=environment, check=False,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             status = "the file's limit"
@@ -183,8 +186,11 @@ def measured(folders, names):
         library = LIBRARIES[name]
         clean, passed_here = clean_here(known)
         if library.patterns:
+            parts = [file for file in both if PART in file]
+            files -= len(parts)
             in_all = len(files_of(library, source(library, folders[0]), ()))
             what = "all files" if files == in_all else f"{files} of {in_all} files"
+            what += f", a part of {len(parts)} more" if parts else ""
         else:
             what = "cases of ours"
         found[name] = {
@@ -246,6 +252,7 @@ def main():
     parser.add_argument("--into", type=pathlib.Path, required=True, help="where sources and results are kept")
     parser.add_argument("--also", nargs="*", default=(), type=pathlib.Path, help="more folders of results")
     parser.add_argument("--only", nargs="*", default=(), help="parts of the paths of test files")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of each file every N-th case")
     parser.add_argument("--case-limit", type=int, default=60, metavar="SECONDS")
     parser.add_argument("--file-limit", type=int, default=300, metavar="SECONDS")
     parser.add_argument("--again", action="store_true", help="on Rabbet once more, where it is known already")
@@ -265,12 +272,13 @@ def main():
         ours = sorted(root.glob(f"test_{name}*.py"))
         for path in files_of(library, root, args.only) if library.patterns else ours:
             stem = str(path.relative_to(root).with_suffix("")).replace(os.sep, ".")
+            stem += f"{PART}{args.every}" if args.every > 1 else ""
             for under in reversed(UNDER) if args.here_first else UNDER:
                 log = into / "logs" / under / name / f"{stem}.jsonl"
                 if args.here_first and under == "jax" and clean_here({stem: results([into], name)[stem]})[0]:
                     break
                 if not log.exists() or (args.again and under == "rabbet"):
-                    run(path, root, under, log, args.case_limit, args.file_limit)
+                    run(path, root, under, log, args)
             known = results([into], name)[stem]
             _, wanted, passed = counts({stem: known})
             clean, passed_here = clean_here({stem: known})

@@ -150,3 +150,33 @@ def test_names_that_libraries_call(child):
         assert jax.core.ShapedArray((2,), "int32").at_least_vspace().dtype == jax.dtypes.float0
         """
     )
+
+
+def test_a_compiled_function_tells_its_signature_itself(child):
+    child(
+        """
+        import functools, inspect
+        import jax
+
+        @functools.partial(jax.jit, static_argnames="scale")
+        def joint(x, *, scale=2):
+            return x * scale
+
+        own = inspect.signature(joint, follow_wrapped=False)
+        assert own == inspect.signature(joint.__wrapped__) and list(own.parameters) == ["x", "scale"]
+        assert joint(3.0) == 6 and jax.jit(joint)(1.0) == 2
+        hidden = type("Hidden", (), {"__signature__": 0, "__call__": lambda self, x: x})()
+        assert jax.jit(hidden)(1.0) == 1
+        """
+    )
+
+
+def test_what_was_started_is_asked_for_each_time(child):
+    child(
+        """
+        import jax
+        assert not jax._src.xla_bridge._backends
+        jax.devices("cpu")
+        assert list(jax._src.xla_bridge._backends) == ["cpu"]
+        """
+    )

@@ -274,3 +274,22 @@ print(rnp.allclose(rb.jit(run)(key), run(key), atol=1e-5))
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert ended.stdout.split() == ["True"], ended.stderr
+
+
+def test_places_of_numbers_that_are_drawn_compile():
+    # Without barriers between the steps of the search the compiler did not end, so the program has a limit.
+    program = """
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import random
+
+def resample(key, weights):
+    at = (rnp.arange(100.0) + random.uniform(key, (100,))) / 100
+    return rnp.searchsorted(rnp.cumsum(weights), at)
+
+weights = rnp.arange(100.0) / 4950
+key = random.key(0)
+print((rb.jit(resample)(key, weights) == resample(key, weights)).all())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert ended.stdout.split() == ["True"], ended.stderr

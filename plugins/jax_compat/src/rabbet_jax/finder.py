@@ -2,7 +2,8 @@
 
 Private modules of jax (``jax._src.x``) have what an overlay gives them, and stand-ins for every other name.
 Modules are made afresh, so that Rabbet's own are not changed; classes and functions are Rabbet's, so that
-``isinstance`` holds across both. A name is kept once it was read.
+``isinstance`` holds across both. A name is kept once it was read, but for those of an overlay's
+``ASKED_EACH_TIME``, whose values change.
 """
 
 import functools
@@ -51,7 +52,8 @@ class Served(types.ModuleType):
                 continue
             if isinstance(value, types.ModuleType) and _ours(value):
                 break  # it goes by jax's name
-            self.__dict__[name] = value
+            if name not in getattr(source, "ASKED_EACH_TIME", ""):
+                self.__dict__[name] = value
             return value
         full = f"{self.__name__}.{name}"
         if name.startswith("__"):

@@ -1,6 +1,7 @@
 """What ``jax`` has beside ``rabbet``'s names."""
 
 import functools
+import inspect
 
 import rabbet as rb
 from rabbet.errors import PluginError
@@ -54,6 +55,19 @@ def _in_jaxs_words(function):
             raise type(error)(f"Unknown backend: {error}") from None
 
     return asked
+
+
+@wraps(rb.jit)
+def jit(fun=None, **options):
+    """A compiled function tells its signature itself, as JAX's do: libraries ask what it wraps for none."""
+    if fun is None:
+        return functools.partial(jit, **options)
+    compiled = rb.jit(fun, **options)
+    try:
+        compiled.__signature__ = inspect.signature(fun)
+    except (TypeError, ValueError):  # Python does not know it of every callable
+        pass
+    return compiled
 
 
 devices = _in_jaxs_words(rb.devices)

@@ -209,10 +209,16 @@ def index_dtype(n):
 
 
 def bisected(a, v, side):
-    """Binary search for all of ``v`` at once; the number of steps is known from the length."""
+    """Binary search for all of ``v`` at once; the number of steps is known from the length.
+
+    Barriers keep each step apart, and ``v`` from what computes it. XLA would write the steps as one loop, in
+    which each element computes its earlier steps anew for each use: of a hundred numbers that are drawn the
+    program did not get compiled in a minute, and ten thousand took four times as long to find.
+    """
     n = a.shape[0]
     dtype = index_dtype(n)
     low, high = lax.full(v.shape, 0, dtype), lax.full(v.shape, n, dtype)
+    v = lax.optimization_barrier(v)
     for _ in range(n.bit_length()):
         middle = lax.shift_right_arithmetic(lax.add(low, high), 1)
         found = a.at[middle].get(mode="clip")
@@ -220,6 +226,7 @@ def bisected(a, v, side):
         open_ = lax.lt(low, high)
         low = lax.select(lax.bitwise_and(open_, goes_right), lax.add(middle, 1), low)
         high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(goes_right)), middle, high)
+        low, high = lax.optimization_barrier((low, high))
     return low
 
 

@@ -4,6 +4,7 @@ import rabbet as rb
 from rabbet.extend.backend import running_platforms
 
 ABSENT = "backends get_backend register_backend_factory"
+ASKED_EACH_TIME = ("_backends",)
 
 
 def __getattr__(name):
