@@ -22,6 +22,11 @@ import subprocess
 import sys
 import time
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
 ROOT = pathlib.Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
@@ -125,7 +130,7 @@ def beside_each_other(commands, folder):
       1 if one of them failed, else 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    waiting, running, failed, begun = list(commands), {}, [], time.monotonic()
+    waiting, running, failed, begun, used = list(commands), {}, {}, time.monotonic(), processor_time()
     try:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
@@ -142,17 +147,33 @@ def beside_each_other(commands, folder):
                 del running[name]
                 text = (folder / f"{name}.txt").read_text(errors="replace")
                 end = "passed" if child.returncode == 0 else f"FAILED with exit status {child.returncode}"
-                failed += [name] if child.returncode else []
+                if child.returncode:
+                    failed[name] = text
                 print(f"--- {name}\n{text.rstrip()}", flush=True)
-                print(f"--- {name} {end} after {time.monotonic() - since:.0f} s", flush=True)
+                before, used = used, processor_time()  # of what has ended: that of this one alone is new
+                took = f"{time.monotonic() - since:.0f} s ({used - before:.0f} s of the processors)"
+                print(f"--- {name} {end} after {took}", flush=True)
     except KeyboardInterrupt:
         # A terminal's Ctrl-C has reached the children too; they stop their own.
         print(f"stopped while these ran: {', '.join(running)}", flush=True)
         stop([child for child, _ in running.values()])
         raise
+    for name, text in failed.items():  # once more: between the two may stand thousands of lines
+        lines = text.rstrip().splitlines()
+        telling = "FAILED ", "ERROR ", "these plugins fail", "Fatal "
+        said = [line for line in lines if line.startswith(telling)]
+        print(f"--- what failed in {name}:", *(said or lines[-30:]), sep="\n", flush=True)
     print(f"{len(commands)} environments in {time.monotonic() - begun:.0f} s, ", end="")
     print(f"of which these FAILED: {', '.join(failed)}" if failed else "all passed", flush=True)
     return 1 if failed else 0
+
+
+def processor_time():
+    """Seconds of processor time that the processes have used which this one started and which have ended."""
+    if resource is None:
+        return 0.0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def stop(children):

@@ -28,11 +28,12 @@ def test_what_each_prints_comes_with_its_end(tmp_path, capsys):
 
 
 def test_one_that_fails_makes_the_whole_fail_and_the_others_run(tmp_path, capsys):
-    commands = {"bad": says("no", 3), "good": says("yes"), "later": says("too")}
+    commands = {"bad": says("no\nFAILED a::b", 3), "good": says("yes"), "later": says("too")}
     assert run_py.beside_each_other(commands, tmp_path) == 1
     printed = capsys.readouterr().out
     assert "--- bad FAILED with exit status 3" in printed
     assert "--- later passed" in printed and printed.endswith("of which these FAILED: bad\n")
+    assert "--- what failed in bad:\nFAILED a::b\n3 environments" in printed  # again, where it is found
 
 
 def test_two_run_at_once(tmp_path):
