@@ -46,7 +46,7 @@ def broken(monkeypatch):
     parts = {name: Failing() for name in ("compile", "execute", "transfer")}
     # Memory that is out stays so: Rabbet collects garbage and tries once more.
     parts["allocation"] = Failing("RESOURCE_EXHAUSTED: injected failure", for_good=True)
-    compile_text, execute, put = adapter.compile_text, interruptible.execute, adapter.put
+    compile_text, execute, put = adapter.compile_text, interruptible.execute, adapter.batched_device_put
 
     def compiling(*args, **kwargs):
         parts["compile"]()
@@ -69,7 +69,7 @@ def broken(monkeypatch):
 
     monkeypatch.setattr(adapter, "compile_text", compiling)
     monkeypatch.setattr(interruptible, "execute", executing)
-    monkeypatch.setattr(adapter, "put", putting)
+    monkeypatch.setattr(adapter, "batched_device_put", putting)
     rb.clear_caches()
     with rb.config.override(cache=False, disable_most_optimizations=True):
         yield parts

@@ -9,7 +9,6 @@ from rabbet.config import config
 from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.errors import ShardingError
-from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
@@ -94,13 +93,15 @@ def put_as_before(x, device):
         raw = adapter.batched_device_put(
             spec.aval, spec.sharding, [x], [device.raw], True, False, adapter.ONLY_DURING_CALL, True
         )
-    except Exception as error:  # once more, by the long way: it says what is wrong
-        if is_of_handler(error):
+    except Exception as error:
+        failure = failures.behind(error)
+        if failure is None:
             raise
-        return None
-    out = new(Array)
-    out.raw, out.spec, out.aval = raw, spec, spec.aval
-    return out
+    else:
+        out = new(Array)
+        out.raw, out.spec, out.aval = raw, spec, spec.aval
+        return out
+    raise failure  # outside of the handler, which would become part of the exception's story
 
 
 # Common classes of NumPy's numbers, found without asking for protocols.

@@ -72,9 +72,11 @@ class Coordinator:
             self.process.wait(seconds)
         self.process.stdout.close()
 
-    def has_died(self) -> bool:
-        """Whether it has ended though it was not closed."""
-        return self.process.poll() is not None
+    def has_died(self, within: float = 0.0) -> bool:
+        """Whether it has ended though it was not closed, or does so within so many seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(within)
+        return self.process.returncode is not None
 
 
 def attached(port):

@@ -15,6 +15,7 @@ from rabbet_distributed.coordinator import Coordinator
 
 HELP = "start a program as several processes on this machine that compute together"
 GRACE_SECONDS = 5.0  # between asking a process to end and ending it
+MOMENT = 0.2  # seconds: a process may see that the coordinator is gone before the launcher does
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SET_DEATH_SIGNAL = 1  # of Linux's prctl
 MOST_WAITING = 65536  # bytes of a line that has not ended yet
@@ -183,6 +184,8 @@ class Workers:
         if status == 0:
             return 0
         self.let_go(worker)
+        if self.coordinator.has_died(within=MOMENT):
+            return self.without_coordinator()  # which is why the process ended
         if self.may_restart():
             self.say(f"process {rank} ended with exit status {status}; it is started again")
             self.start(rank)
