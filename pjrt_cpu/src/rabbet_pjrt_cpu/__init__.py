@@ -255,4 +255,5 @@ BACKEND = Backend(
     settings=(NUM_DEVICES, THREADS, ALLOCATOR, KERNEL_CHOICE),
     doctor=doctor,
     stand_ins=stand_ins,
+    python_call="xla_ffi_python_cpu_callback",
 )

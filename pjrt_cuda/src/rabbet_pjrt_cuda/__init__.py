@@ -74,5 +74,6 @@ BACKEND = CApiBackend(
     lowerings=LOWERINGS,
     lacks=lacks,
     provide_calls=kernels.provide,
+    python_call="xla_ffi_python_gpu_callback",
     settings=SETTINGS,
 )

@@ -8,6 +8,8 @@ from rabbet.extend.backend import jaxlib_version, register_plugin_calls
 
 from rabbet_pjrt_cuda import installed
 
+EXTENSION = "cuda_plugin_extension"  # which registers the functions of all, and has those that call Python
+
 # Beginnings of names, and the module of the package that has such functions.
 MODULES = {
     "cusolver_": "_solver",
@@ -16,6 +18,7 @@ MODULES = {
     "cudnn_": "_rnn",
     "cu_threefry": "_prng",
     "cu_": "_linalg",
+    "xla_ffi_python_gpu_": EXTENSION,
 }
 
 
@@ -39,10 +42,11 @@ def package():
     if problem is not None:
         raise PluginError(problem)
     try:
-        return importlib.import_module(f"{name}.cuda_plugin_extension"), name
+        return importlib.import_module(f"{name}.{EXTENSION}"), name
     except ImportError as error:
         raise PluginError(
-            f"linear algebra on a GPU needs the package {distribution}, which does not import: {error}\n  "
+            f"what a GPU program calls (linear algebra, Python) needs the package {distribution}, which does "
+            f"not import: {error}\n  "
             f"{installed.ADVICE}"
         ) from error
 
@@ -57,8 +61,12 @@ def registered(module):
     functions = importlib.import_module(f"{name}.{module}")
     if module == "_hybrid":
         functions.initialize()  # finds SciPy's LAPACK, on which half of the work is done
-    rows = functions.registrations()
-    register_plugin_calls("CUDA", BACKEND.platform, extension.register_custom_call_target, rows.items())
+    rows = functions.ffi_handlers() if functions is extension else functions.registrations()
+    # Once for all: what is registered later goes the way that the first told jaxlib.
+    register_plugin_calls(
+        "CUDA", BACKEND.platform, extension.register_custom_call_target, rows.items(),
+        extension.register_custom_type, extension.ffi_types().items() if functions is extension else (),
+    )  # fmt: skip
     return frozenset(rows)
 
 

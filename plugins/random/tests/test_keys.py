@@ -276,6 +276,7 @@ print(rnp.allclose(rb.jit(run)(key), run(key), atol=1e-5))
     assert ended.stdout.split() == ["True"], ended.stderr
 
 
+@pytest.mark.needs("cpu", "jit", "numpy")
 def test_places_of_numbers_that_are_drawn_compile():
     # Without barriers between the steps of the search the compiler did not end, so the program has a limit.
     program = """

@@ -50,8 +50,8 @@ def call_text(target, operands, in_avals, out_avals, *, attributes, layouts, ali
     fields = [
         "api_version = 4 : i32",
         f"backend_config = {{{', '.join([f'{k} = {_attribute(v)}' for k, v in attributes.items()])}}}",
-        f"operand_layouts = [{', '.join(map(_layout, ins))}]",
-        f"result_layouts = [{', '.join(map(_layout, outs))}]",
+        f"operand_layouts = [{', '.join(map(layout_text, ins))}]",
+        f"result_layouts = [{', '.join(map(layout_text, outs))}]",
     ]
     if aliases:
         several = len(out_avals) > 1
@@ -71,7 +71,7 @@ def _alias(operand, result):
     )
 
 
-def _layout(dimensions):
+def layout_text(dimensions):
     shown = f"[{', '.join(map(str, dimensions))}]" if dimensions else ""
     return f"dense<{shown}> : tensor<{len(dimensions)}xindex>"
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rabbet.errors import MissingRule
+from rabbet.lowering.custom_calls import layout_text, row_major
 from rabbet.lowering.regions import TOKEN, types_of
 from rabbet.program.avals import ShapedArray
-
-TARGET = "xla_ffi_python_cpu_callback"
-"""The name under which jaxlib has registered the call; it finds the function by an index."""
 
 
 class HostCallback(NamedTuple):
@@ -39,6 +38,9 @@ def write_python_call(op, function, names, effect=None):
     Returns:
       the names of the results.
 
+    Raises:
+      MissingRule: programs of this platform cannot call Python (``Backend.python_call``).
+
     Example:
       >>> from rabbet.extend.primitive import Primitive, write_python_call
       >>> hypot = Primitive("python_hypot", lambda x, y: x, kinds=("elementwise",))
@@ -48,6 +50,12 @@ def write_python_call(op, function, names, effect=None):
       >>> float(hypot(np.float32(3), np.float32(4)))
       5.0
     """
+    if op.python_call is None:
+        raise MissingRule(
+            f"{op.primitive.name!r} calls {op.params.get('callback', 'Python')} while a program runs, which the "
+            f"platform {op.platform!r} does not offer\n  to fix: compute this part outside the program that is "
+            "compiled for it, on the host or on the CPU"
+        )
     threaded = (effect,) if effect is not None and effect.ordered else ()
     callback = HostCallback(function, tuple(op.in_avals), len(threaded), tuple(op.out_avals))
     operands = ", ".join([*[op.token(e) for e in threaded], *names])
@@ -56,10 +64,16 @@ def write_python_call(op, function, names, effect=None):
         ", ".join([text for text in (*[TOKEN] * len(threaded), types_of(avals)) if text])
         for avals in (op.in_avals, op.out_avals)
     )
+    # By rows, as NumPy has them: without these words a compiler may choose another order.
+    given, returned = (
+        ", ".join([layout_text(row_major(n)) for n in (*[0] * len(threaded), *[a.physical.ndim for a in avals])])
+        for avals in (op.in_avals, op.out_avals)
+    )
     n = len(op.out_avals) + len(threaded)
     results = op.emit_all(
-        f"stablehlo.custom_call @{TARGET}({operands}) {{api_version = 4 : i32, "
+        f"stablehlo.custom_call @{op.python_call}({operands}) {{api_version = 4 : i32, "
         f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device}"
+        f"operand_layouts = [{given}], result_layouts = [{returned}], "
         f"backend_config = {{index = {op.callback(callback)} : ui64}}}} : ({ins}) -> "
         f"{outs if n == 1 else f'({outs})'}",
         n,

@@ -61,7 +61,7 @@ class Lowered(NamedTuple):
 
 def lower_program(
     jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
-    bridges=None, lacks=None, spread=0, symbolic=None, like=None, manual=None,
+    bridges=None, lacks=None, python_call=None, spread=0, symbolic=None, like=None, manual=None,
 ):  # fmt: skip
     """The StableHLO module of a program.
 
@@ -73,7 +73,7 @@ def lower_program(
       arg_attributes, result_attributes: pairs (index, attribute text) to add to arguments and results. What a
         donated argument hands over goes to a result with the same text.
       bridges: the backend's own ``RuleSet`` of lowerings, or None.
-      lacks: ``Backend.lacks``, or None.
+      lacks, python_call: those of the ``Backend``, or None.
       symbolic: what knows symbolic dimensions: ``rules``, a ``RuleSet`` that is asked first,
         ``lacks(op)``, why an operation cannot be written, and ``size(op, dimension)``, which writes a
         dimension as an i32 and returns its name.
@@ -87,7 +87,7 @@ def lower_program(
     """
     if symbolic is not None:
         lacks = symbolic.lacks if lacks is None else lambda op, of=lacks: symbolic.lacks(op) or of(op)
-    module = Module(platform, table, bridges, lacks)
+    module = Module(platform, table, bridges, lacks, python_call)
     module.spread, module.symbolic, module.like, module.manual = spread, symbolic, like, manual
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
@@ -120,8 +120,9 @@ def donation_attributes(jaxpr, donated, of_arguments, of_results):
 class Module:
     """A module under construction: its functions, each written once per body."""
 
-    def __init__(self, platform, table, backend_rules=None, lacks=None):
+    def __init__(self, platform, table, backend_rules=None, lacks=None, python_call=None):
         self.platform = platform
+        self.python_call = python_call
         self.backend_rules = backend_rules
         self.lacks = lacks
         self.table = table

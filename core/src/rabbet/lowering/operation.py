@@ -30,6 +30,7 @@ class Site:
 
     primitive = property(lambda self: self._equation.op.primitive)
     platform = property(lambda self: self._function.module.platform)
+    python_call = property(lambda self: self._function.module.python_call)
     in_avals = property(lambda self: [v.aval for v in self._equation.inputs])
     out_avals = property(lambda self: [v.aval for v in self._equation.outputs])
     out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")

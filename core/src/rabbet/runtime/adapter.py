@@ -296,8 +296,12 @@ def start_copy_to_host(raws):
 # --- dlpack --------------------------------------------------------------------------------------------
 
 
+NO_WAITING = -1  # DLPack's word for a consumer that sees to it itself
+
+
 def to_dlpack(raw, stream=None):
-    """Return a DLPack capsule that shares the memory of a single-device raw array.
+    """Return a DLPack capsule that shares the memory of a single-device raw array. The consumer's `stream`
+    (DLPack's number) waits for the values; without one this call does.
 
     The process ends if the array is deleted or donated while the capsule or what was made of it lives; on a
     CPU `reading.to_dlpack` avoids that.
@@ -313,9 +317,14 @@ def to_dlpack(raw, stream=None):
             f"an array over {len(devices)} devices cannot be exported through DLPack; "
             "copy it to one device first"
         )
-    if devices[0].platform == "cpu":
+    if devices[0].platform == "cpu" or stream is None:
         raw.block_until_ready()  # host consumers have no stream to wait on
-    return _jax.buffer_to_dlpack_managed_tensor(raw, stream)
+    return _jax.buffer_to_dlpack_managed_tensor(raw, None if stream == NO_WAITING else stream)
+
+
+def incoming_stream(raw_device):
+    """Return the stream on which a device takes over what other libraries have computed; None on the host."""
+    return None if raw_device.platform == "cpu" else raw_device.get_stream_for_external_ready_events()
 
 
 def from_dlpack(capsule, raw_device, aval, sharding=None, stream=None):
@@ -448,7 +457,7 @@ def text_cost(client, text):
         return None
 
 
-def register_plugin_calls(platform, plugin, register, registrations):
+def register_plugin_calls(platform, plugin, register, registrations, register_type=None, types=()):
     """Register native functions with a PJRT plugin, which has a list of its own.
 
     Args:
@@ -456,6 +465,8 @@ def register_plugin_calls(platform, plugin, register, registrations):
       plugin: the name under which the plugin was loaded.
       register: `(c_api, name, function, platform, api_version, traits)`, of the package that has them.
       registrations: pairs of a name and a capsule (or a dict of capsules by stage).
+      register_type: `(c_api, name, type)`, likewise, for state that the functions keep.
+      types: pairs of a name and what describes a type.
 
     Example:
       >>> from rabbet.extend.backend import register_plugin_calls
@@ -468,6 +479,11 @@ def register_plugin_calls(platform, plugin, register, registrations):
     if plugin in C_APIS:  # else jax loaded it, and told jaxlib how to register
         handler = functools.partial(register, C_APIS[plugin])
         xla_client.register_custom_call_handler(platform, handler)
+        if register_type is not None:
+            known = functools.partial(register_type, C_APIS[plugin])
+            xla_client.register_custom_type_handler(platform, known)
+    for name, kind in types:
+        xla_client.register_custom_type(name, kind, platform=platform)
     for name, function in registrations:
         xla_client.register_custom_call_target(name, function, platform=platform, api_version=1)
 

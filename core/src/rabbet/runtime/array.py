@@ -317,7 +317,9 @@ class Array(metaclass=ArrayType):
         return reading.to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self):
-        return dlpack.device_of(self.raw)
+        spec = self.spec
+        device = spec.device if spec.layout is None else spec.layout.group.local_devices[0]
+        return dlpack.device_of(device.platform, device.raw.local_hardware_id)
 
     def unsafe_buffer_pointer(self):
         """The address of the values in the device's memory, for foreign code; it waits for them. Unsafe: the

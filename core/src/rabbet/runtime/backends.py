@@ -67,6 +67,8 @@ class Backend:
       lacks: `(op) -> str | None`, asked for every operation of a program that is written for the platform
         (`op` has `primitive`, `in_avals`, `out_avals` and `op["parameter"]`): why it cannot be done there, or
         None. Such a program is refused with NotOfferedError, and a test of the kit that needs it is skipped.
+      python_call: the native function by which a compiled program calls Python, as jaxlib or the platform's
+        own package has it, with `index` as its only attribute; None: programs cannot.
       build: `() -> str`, which differs between builds of a native library whose compiled programs cannot be
         exchanged; the client's own version is added to it. Part of every key of the cache on disk.
 
@@ -99,6 +101,7 @@ class Backend:
     program_options: Callable[[str], Mapping] | None = None
     lacks: Callable[[Any], str | None] | None = None
     build: Callable[[], str] = unknown_build
+    python_call: str | None = None
 
     def provide(self, targets):
         """Register the native functions of these names that the platform knows; nothing to do for none."""

@@ -11,7 +11,9 @@ import numpy as np
 
 from rabbet.program.context import Context, context
 from rabbet.runtime.array import from_host
+from rabbet.runtime.backends import default_registry
 from rabbet.runtime.device_groups import DeviceGroup
+from rabbet.runtime.devices import device as device_numbered
 from rabbet.runtime.failures import put_aside
 from rabbet.runtime.host_calls import running
 
@@ -31,6 +33,15 @@ def on_host():
         context.interpreter, context.where, context.axes = previous
 
 
+def lying_on(device):
+    """Where the arguments of a callback lie: on the CPU where there is one, for jaxlib hands over memory of
+    the host, and a device may do nothing else until the program that calls has finished.
+    """
+    if device.platform == "cpu" or "cpu" not in default_registry().allowed():
+        return device
+    return device_numbered("cpu", 0)
+
+
 def for_device(callback, device):
     """What jaxlib calls for a ``HostCallback`` of a program on ``device``, or on a ``DeviceGroup``: there an
     exception would leave the other devices waiting until the process ends, so it is kept for the caller of
@@ -39,7 +50,7 @@ def for_device(callback, device):
     n = callback.tokens
     before = (None,) * n
     group = device if type(device) is DeviceGroup else None
-    device = device.local_devices[0] if group is not None else device
+    device = lying_on(device.local_devices[0] if group is not None else device)
 
     def call(*views):
         running.depth += 1

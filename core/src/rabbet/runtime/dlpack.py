@@ -99,29 +99,31 @@ class Info:
     on_host = property(lambda self: self.device_type in CPU_LIKE)
 
 
-def device_of(raw):
-    """Return DLPack's (device type, device number) of a raw array; BufferError where DLPack has no word for
-    it."""
-    device = raw._sharding._internal_device_list[0]
-    name = device.client.platform
-    for number, platform in PLATFORMS.items():
+def device_of(platform, hardware_id):
+    """Return DLPack's (device type, device number) of a device of `platform` that its driver counts as
+    `hardware_id`; BufferError where DLPack has no word for it.
+    """
+    for number, name in PLATFORMS.items():
         if platform == name:
             # All CPU devices are one memory to the rest of the world.
-            return number, 0 if number == 1 else device.local_hardware_id or 0
+            return number, 0 if number == 1 else hardware_id or 0
     raise BufferError(
-        f"DLPack has no device type for platform {name!r}; convert with np.asarray and share that"
+        f"DLPack has no device type for platform {platform!r}; convert with np.asarray and share that"
     )
 
 
-def capsule_of(x):
-    """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that."""
+def capsule_of(x, stream=None):
+    """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that. Elsewhere
+    its library has what it computes ready before what comes later on `stream`, if one is given.
+    """
     if x.__dlpack_device__()[0] in CPU_LIKE:
         try:
             return x.__dlpack__(max_version=(1, 0))
         except TypeError as error:
             if "max_version" not in str(error):  # else a library from before that version
                 raise
-    return x.__dlpack__()
+        return x.__dlpack__()
+    return x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
 
 
 def open_capsule(capsule):

@@ -115,6 +115,7 @@ def lower(
             result_attributes=outs,
             bridges=backend and backend.lowerings,
             lacks=backend and backend.lacks,
+            python_call=backend and backend.python_call,
             spread=0 if spread is None else len(spread.group),
             like=None if spread is None else spread.like,
             symbolic=symbolic,

@@ -257,7 +257,8 @@ def from_dlpack(x, device=None, copy=None):
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"{type(x).__name__} does not offer its memory through DLPack (it has no __dlpack__)")
     source, target = owner_of(x), as_device(device)
-    capsule = dlpack.capsule_of(x)
+    stream = adapter.incoming_stream(source.raw)
+    capsule = dlpack.capsule_of(x, stream)
     info = dlpack.describe(capsule)
     aval = ShapedArray(info.shape, info.dtype)
     if info.on_host:
@@ -270,7 +271,7 @@ def from_dlpack(x, device=None, copy=None):
         array = from_host(np.array(host) if copy else host, aval, source, target is not None, private=True)
     else:
         spec = placement(aval, source, target is not None)
-        array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding), spec)
+        array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding, stream), spec)
         if copy and target in (None, source):
             array = Array(
                 reading.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec

@@ -55,12 +55,6 @@ def evaluate_callback(op, *arrays):
 
 
 def lower_callback(op, *names):
-    if op.platform != "cpu":
-        raise MissingRule(
-            f"{op.primitive.name!r} calls {op['callback']} while a program runs, which is supported on the "
-            f"platform 'cpu' only, not on {op.platform!r}\n  to fix: compute this part on the CPU, "
-            "outside the program that is compiled for the other device"
-        )
     callback, out_avals = op["callback"], tuple(op.out_avals)
     (effect,) = op.primitive.effects_of(op.params) or (None,)
     return write_python_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
