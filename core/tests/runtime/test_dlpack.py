@@ -7,7 +7,9 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
+import rabbet as rb
 from rabbet.runtime import adapter, dlpack, reading
+from rabbet.runtime.shared_memory import lend, to_donate
 
 from .conftest import Aval, like
 from .test_adapter import EIGHT_BITS, NUMPY, some
@@ -143,3 +145,14 @@ def test_dtypes_that_numpy_cannot_hold():
 
 def test_the_device_of_an_array(put):
     assert dlpack.device_of("cpu", 3) == (1, 0)
+
+
+def test_what_another_library_has_is_neither_deleted_nor_donated():
+    x, y = rb.device_put(np.arange(4.0)), rb.device_put(np.arange(4.0))
+    raws = [x.raw, y.raw]
+    for raw in raws:
+        lend(raw)
+    x.delete()
+    (given,) = to_donate([y], [0])
+    assert given.raw is not y.raw and np.asarray(given).tolist() == [0, 1, 2, 3]
+    assert x.is_deleted() and not any(raw.is_deleted() for raw in raws)

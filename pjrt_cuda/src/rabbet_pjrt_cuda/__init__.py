@@ -45,7 +45,9 @@ def lacks(op):
 
 
 LINALG = "rabbet.lax.linalg"
+CONVOLUTION = "rabbet_convolution"
 LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later(
     "rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation", owner=LINALG
 )

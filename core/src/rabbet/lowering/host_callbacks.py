@@ -51,10 +51,11 @@ def write_python_call(op, function, names, effect=None):
       5.0
     """
     if op.python_call is None:
+        called = op.params.get("callback", "Python")
         raise MissingRule(
-            f"{op.primitive.name!r} calls {op.params.get('callback', 'Python')} while a program runs, which the "
-            f"platform {op.platform!r} does not offer\n  to fix: compute this part outside the program that is "
-            "compiled for it, on the host or on the CPU"
+            f"{op.primitive.name!r} calls {called} while a program runs, which the platform {op.platform!r} "
+            "does not offer\n  to fix: compute this part outside the program that is compiled for it, on the "
+            "host or on the CPU"
         )
     threaded = (effect,) if effect is not None and effect.ordered else ()
     callback = HostCallback(function, tuple(op.in_avals), len(threaded), tuple(op.out_avals))
@@ -65,8 +66,9 @@ def write_python_call(op, function, names, effect=None):
         for avals in (op.in_avals, op.out_avals)
     )
     # By rows, as NumPy has them: without these words a compiler may choose another order.
+    of_tokens = [0] * len(threaded)
     given, returned = (
-        ", ".join([layout_text(row_major(n)) for n in (*[0] * len(threaded), *[a.physical.ndim for a in avals])])
+        ", ".join([layout_text(row_major(n)) for n in (*of_tokens, *[a.physical.ndim for a in avals])])
         for avals in (op.in_avals, op.out_avals)
     )
     n = len(op.out_avals) + len(threaded)

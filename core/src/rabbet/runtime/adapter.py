@@ -91,7 +91,10 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
 def load_pjrt_plugin(name, library_path):
     """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
     if not _jax.pjrt_plugin_loaded(name):
-        C_APIS[name] = _jax.load_pjrt_plugin(name, str(library_path), None)
+        from jaxlib import _profiler  # here, for programs on the CPU have no use for it
+
+        C_APIS[name] = api = _jax.load_pjrt_plugin(name, str(library_path), None)
+        _profiler.register_plugin_profiler(api)  # traces show its devices, where it has a profiler
     if not _jax.pjrt_plugin_initialized(name):
         _jax.initialize_pjrt_plugin(name)
 

@@ -113,8 +113,8 @@ def device_of(platform, hardware_id):
 
 
 def capsule_of(x, stream=None):
-    """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that. Elsewhere
-    its library has what it computes ready before what comes later on `stream`, if one is given.
+    """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that.
+    Elsewhere, what comes later on `stream` waits for what its library still computes.
     """
     if x.__dlpack_device__()[0] in CPU_LIKE:
         try:

@@ -4,6 +4,7 @@ import numpy as np
 
 from rabbet.errors import NotAddressableError
 from rabbet.runtime import adapter, dlpack, reads_on_jaxlib_010
+from rabbet.runtime.shared_memory import lend
 
 
 def to_numpy(raw, dtype=None):
@@ -69,7 +70,7 @@ def to_dlpack(raw, stream=None):
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 
     On the CPU it is NumPy's, over a view of the memory, because a capsule of jaxlib's own ends the process as
-    soon as its array is deleted or donated. Elsewhere it is jaxlib's.
+    soon as its array is deleted or donated. Elsewhere it is jaxlib's, and such an array keeps its memory.
 
     Raises DeletedArrayError, ValueError for an array on several devices, and on the CPU BufferError for 2-
     and 4-bit integers, which have no DLPack form.
@@ -78,5 +79,7 @@ def to_dlpack(raw, stream=None):
         raise adapter.deleted(raw)
     devices = adapter.devices_of(raw)
     if len(devices) > 1 or devices[0].platform != "cpu":
-        return adapter.to_dlpack(raw, stream)
+        capsule = adapter.to_dlpack(raw, stream)
+        lend(raw)  # to delete or to donate it now leaves the memory to whoever has the capsule
+        return capsule
     return dlpack.lend(to_numpy(raw))  # waits: host consumers have no stream to wait on

@@ -37,6 +37,18 @@ def share(raws):
         setattr(raw, MARK, memories)
 
 
+def elsewhere():
+    """The holder of what another library has: it never tells when it is done."""
+    return elsewhere
+
+
+def lend(raw):
+    """Say that another library has the memory of `raw`: from now on deleting and donating leave it alone."""
+    share([raw])
+    for memory in getattr(raw, MARK):
+        memory.holders.append(elsewhere)
+
+
 def is_shared(raw):
     """Whether another raw array that is alive has the memory of `raw`, or some of it."""
     if not _seen:
@@ -79,4 +91,4 @@ def to_donate(arrays, donated):
     return given
 
 
-__all__ = ["GivenUp", "is_shared", "share", "to_donate"]
+__all__ = ["GivenUp", "is_shared", "lend", "share", "to_donate"]

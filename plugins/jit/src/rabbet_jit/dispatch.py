@@ -46,6 +46,15 @@ class Trees(dict):
         self[treedef] = programs, tuple(sorted({*numbers, *places}))
 
 
+class Fixed(dict):
+    """Programs by static values, each with its ``Trees``; ``owner`` is a weak reference to the function."""
+
+    __slots__ = ("owner",)
+
+    def __reduce__(self):
+        return operator.attrgetter("quick.fixed"), (self.owner(),)
+
+
 class Quick(dict):
     """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
     ``args``, in ``named`` by pytrees of ``(args, kwargs)``, in ``fixed`` by static values and then by pytrees
@@ -61,7 +70,8 @@ class Quick(dict):
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
         self.owner = weakref.ref(owner)
-        self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), {}, []
+        self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), Fixed(), []
+        self.fixed.owner = self.owner
 
     def __reduce__(self):
         return operator.attrgetter("quick"), (self.owner(),)

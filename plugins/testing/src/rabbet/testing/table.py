@@ -36,7 +36,9 @@ class Row:
       extremes: whether infinities, NaN and zeros give what NumPy gives (unary and binary elementwise ones).
       apart: names of laws that do not apply, each with a reason.
       settle: for vectors that are not unique and found by iterating: ``(*arrays) -> arrays`` in NumPy, one
-        form of the results for all that are equally right. Values are compared after it; laws are not.
+        form of the results for all that are equally right. Values are compared after it.
+      settle_traced: the same for laws, of tracers, where a platform may choose another of the equally right
+        results for one array of a batch than for that array alone.
 
     Example:
       >>> from rabbet.testing import Row
@@ -56,6 +58,7 @@ class Row:
     extremes: bool = False
     apart: dict = field(default_factory=dict)
     settle: Callable | None = None
+    settle_traced: Callable | None = None
 
     @property
     def name(self):

@@ -7,6 +7,7 @@ the laws that are left out.
 
 import numpy as np
 
+from rabbet import lax
 from rabbet.lax.linalg import primitives
 from rabbet.lax.linalg.rows.factorizations import each_matrix
 from rabbet.testing.draws import among, definite, some
@@ -33,6 +34,19 @@ def settled_svd(u, s, vh):
     n = s.shape[-1]  # the vectors beyond these belong to no singular value
     phase = phases(u[..., :n])
     return u[..., :n] / phase, s, vh[..., :n, :] * np.swapaxes(phase, -1, -2)
+
+
+def with_first_row_positive(u, s, vh):
+    """The factors with the signs that make the first row of ``u`` positive, in traced operations."""
+    n = s.shape[-1]
+    batch = u.shape[:-2]
+    u, vh = lax.slice_in_dim(u, 0, n, axis=-1), lax.slice_in_dim(vh, 0, n, axis=-2)
+    phase = lax.sign(lax.index_in_dim(u, 0, axis=-2, keepdims=False))
+    dims = tuple(range(len(batch)))
+    back = lax.conj(phase) if phase.dtype.kind == "c" else phase
+    of_columns = lax.broadcast_in_dim(back, u.shape, (*dims, u.ndim - 1))
+    of_rows = lax.broadcast_in_dim(phase, vh.shape, (*dims, vh.ndim - 2))
+    return lax.mul(u, of_columns), s, lax.mul(vh, of_rows)
 
 
 def settled_eig(w, *vectors):
@@ -116,9 +130,10 @@ def svd(*sizes, vectors=True, full=False, dtypes=("float64",), orders=1, **more)
     note = f"{sizes}{' vectors' * vectors}{' ' + dtypes[0]}"
     params = {"full_matrices": full, "compute_uv": vectors, "algorithm": None}
     reference = singular if vectors else lambda x: np.linalg.svd(x, compute_uv=False)
-    settle = settled_svd if vectors else None
+    both = (settled_svd, with_first_row_positive) if vectors else (None, None)
     return Row(
-        primitives.svd.svd, reference, (some(*sizes),), dtypes, params, note, orders, settle=settle, **more
+        primitives.svd.svd, reference, (some(*sizes),), dtypes, params, note, orders, settle=both[0],
+        settle_traced=both[1], **more,
     )
 
 
