@@ -4,14 +4,17 @@
     python tools/soak.py --seconds 60 --threads 8
 
 A round compiles fresh functions, differentiates, maps, scans, calls Python from programs, raises exceptions
-in the midst of tracing and keeps a tracer too long. The first third of the rounds fills caches and
-allocators. Of the memory after each later round, the last ones may be at most 1% above the first ones.
+in the midst of tracing and keeps a tracer too long. Between rounds alarms cancel fresh loops without end,
+while they are traced, compiled or run. The first third of the rounds fills caches and allocators. Of the
+memory after each later round, the last ones may be at most 1% above the first ones.
 """
 
 import argparse
 import ctypes
 import gc
 import os
+import random
+import signal
 import statistics
 import sys
 import threading
@@ -24,6 +27,7 @@ import rabbet.numpy as rnp
 from rabbet import lax
 
 SIZE = 20_000
+CANCELLED = 4  # loops after each round
 
 
 def resident():
@@ -68,6 +72,39 @@ def work(i):
     rb.jit(lambda x: lax.fori_loop(0, 100, lambda i, v: v * 0.5, x), donate_argnums=0)(rnp.ones(SIZE))
 
 
+class Enough(Exception):
+    """What ends a loop without end."""
+
+
+def cancel(seconds):
+    """Begin a loop without end, which nothing but an alarm after so many seconds ends, and one each second
+    later. The first has to, unless Python drops what its handler raises, as in finalisers.
+    """
+    raised, dropped = [], []
+
+    def enough(*_):
+        raised.append(seconds)
+        raise Enough
+
+    def drop(told):
+        dropped.append(told.exc_type)
+
+    x = rnp.ones(SIZE)
+    handler, hook = signal.signal(signal.SIGALRM, enough), sys.unraisablehook
+    try:
+        sys.unraisablehook = drop
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+        rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 2, lambda v: v * 0.5, x))(x)
+        raise AssertionError("a loop without end has ended")
+    except Enough:
+        if len(raised) - dropped.count(Enough) != 1:
+            raise AssertionError(f"alarms after {seconds} s were lost: {len(raised) - 1}") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        sys.unraisablehook = hook
+
+
 def rounds(threads, seconds):
     """Memory after each round of all threads."""
     found, errors, started, number = [], [], time.monotonic(), 0
@@ -86,6 +123,11 @@ def rounds(threads, seconds):
             thread.join()
         if errors:
             raise errors[0]
+        if hasattr(signal, "SIGALRM"):
+            # A fresh loop takes some tens of milliseconds until it runs.
+            chance = random.Random(number)
+            for _ in range(CANCELLED):
+                cancel(chance.uniform(0.0001, 0.1))
         number += 1
         found.append(resident())
         print(f"round {number}: {found[-1]:.1f} MB, {len(rb.live_arrays())} arrays", flush=True)

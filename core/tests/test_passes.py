@@ -2,6 +2,8 @@
 program.
 """
 
+import signal
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -183,6 +185,20 @@ def test_a_pass_that_raises_is_named_with_the_way_out(installed):
     assert caught.value.__notes__ == [
         f"in the pass 'fragile' of {__name__}; switch it off with RABBET_DISABLE_PASSES=fragile"
     ]
+
+
+def test_a_pass_that_a_signal_interrupts_is_not_blamed(installed):
+    def handler(number, frame):
+        raise TimeoutError("it takes too long")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        installed(Pass("interrupted", lambda jaxpr, context: signal.raise_signal(signal.SIGINT)))
+        with pytest.raises(TimeoutError) as caught:
+            toys.jit(lambda x: x * 3.0)(1.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "in the pass" not in "".join(getattr(caught.value, "__notes__", ()))
 
 
 def test_a_pass_that_breaks_the_program_is_named_where_checks_are_on(installed):

@@ -15,6 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
 from rabbet.messages import source_positions
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.passes.rewriting import rewrite_outer_bodies
 from rabbet.program.checking import check
@@ -280,6 +281,8 @@ def run(jaxpr, context):
             if config.enable_checks:
                 check(jaxpr)
         except Exception as error:
+            if is_of_handler(error):  # the pass has no part in it, and who made it is slow to find
+                raise
             way_out = f"switch it off with RABBET_DISABLE_PASSES={p.name}"
             error.add_note(f"in the pass {p.name!r} of {package_of(p)}; {way_out}")
             raise

@@ -25,7 +25,7 @@ import numpy as np
 from rabbet.config import config
 from rabbet.lowering import stopping
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, leaving
+from rabbet.runtime import adapter, leaving, reading
 
 _idle: list = []
 _watches: list = []
@@ -51,7 +51,7 @@ def handed_over(plain, name):
     main = threading.main_thread().ident
 
     def run_elsewhere(raws, **options):
-        if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
+        if threading.get_ident() != main or no_handlers():
             return plain(raws, **options)
         try:
             helper = _helper()
@@ -68,6 +68,14 @@ def handed_over(plain, name):
     return run_elsewhere
 
 
+def no_handlers():
+    """Whether no signal has a handler in Python. SIGINT usually has one; where it is ignored, as in what
+    a shell starts in the background, another may have one, an alarm's for example.
+    """
+    ask = _signal.getsignal
+    return ask(signal.SIGINT) in NO_HANDLER and not any(callable(ask(n)) for n in range(1, signal.NSIG))
+
+
 def stoppable(exe, name):
     """What runs an executable that takes a table of ``stopping`` behind its arguments."""
     plain, device = exe.execute_sharded, exe.local_devices()[0]
@@ -81,12 +89,14 @@ def stoppable(exe, name):
     entries = room[-room.ctypes.data % 64 :][:2]
     entries[1] = True
     shared = table(entries, device)
-    if config.cpu_asynchronous or shared.unsafe_buffer_pointer() != entries.ctypes.data:
+    # Not `unsafe_buffer_pointer`: jaxlib looks for jax then, and drops what a signal handler raises.
+    if config.cpu_asynchronous or not np.shares_memory(entries, reading.to_numpy(shared)):
         return otherwise
     main, goes_on = threading.main_thread().ident, entries.data
+    hear = _signal.set_wakeup_fd
 
     def run(raws, **options):
-        if threading.get_ident() != main or _signal.getsignal(signal.SIGINT) in NO_HANDLER:
+        if threading.get_ident() != main:
             return plain([*raws, never], **options)
         for raw in raws:
             if raw.is_deleted():  # jaxlib 0.10 ends the process where such a one is asked if it is ready
@@ -97,18 +107,23 @@ def stoppable(exe, name):
             watch = _watches[0] if _watches else Watch()
         except RuntimeError:  # the interpreter exits, or the system has no more threads
             return plain([*raws, never], **options)
-        watch.table = goes_on
         goes_on[1] = True
-        # A signal that came before this is handled when it returns, and one that comes later is told of.
-        before = _signal.set_wakeup_fd(watch.told, warn_on_full_buffer=False)
-        if before not in (-1, watch.told):  # another library wants to be told, an event loop for example
-            _signal.set_wakeup_fd(before)
-            return otherwise(raws, **options)
+        interrupted, watch.table = watch.table, goes_on
+        theirs = -1
         try:
-            results = plain([*raws, shared], **options)
+            # A signal that came before this is handled when it returns, and one that comes later is told of.
+            theirs = hear(watch.told, warn_on_full_buffer=False)
+            if theirs == watch.told:
+                theirs = -1
+            if theirs == -1:
+                results = plain([*raws, shared], **options)
         finally:
-            _signal.set_wakeup_fd(-1)
-        return results if goes_on[1] else otherwise(raws, **options)
+            whole = goes_on[1]
+            # A program in the midst of which a signal handler ran this one has lost its watch: it runs again.
+            watch.table, interrupted[1] = watch.spare, False
+            hear(theirs)
+        # Where another library wants to be told, an event loop for example, nothing was run.
+        return results if whole and theirs == -1 else otherwise(raws, **options)
 
     return run
 
@@ -122,7 +137,7 @@ class Watch:
     """A thread that stops the program of the main thread when a signal comes."""
 
     def __init__(self):
-        self.table = bytearray(2)
+        self.table = self.spare = bytearray(2)
         self.hears, self.told = os.pipe()
         os.set_blocking(self.told, False)
         _thread.start_new_thread(self.serve, ())

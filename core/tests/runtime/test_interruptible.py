@@ -1,0 +1,157 @@
+"""Loops that a signal ends, whenever it comes, and beside other handlers."""
+
+import signal
+import sys
+import threading
+import time
+import types
+
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+from rabbet.runtime import interruptible, reading
+
+
+class Cancelled(Exception):
+    """What the handler raises."""
+
+
+@pytest.fixture
+def handler():
+    """Sets the handler of SIGUSR1 for the time of a test."""
+    before = signal.getsignal(signal.SIGUSR1)
+    yield lambda function: signal.signal(signal.SIGUSR1, function)
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.fixture
+def sigint_is_ignored():
+    """As in what a shell starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def made_of(raw_device):
+    """`stoppable` for a function in the place of a program."""
+
+    def make(plain):
+        exe = types.SimpleNamespace(execute_sharded=plain, local_devices=lambda: [raw_device])
+        return interruptible.stoppable(exe, "loop")
+
+    return make
+
+
+def goes_on(raws):
+    """Whether the program with these arguments goes on, as its loops ask it."""
+    return bool(reading.to_numpy(raws[-1])[1])
+
+
+def test_no_signal_is_lost_while_a_loop_is_made_ready_and_runs(monkeypatch, handler):
+    """Python handles signals when functions of its own begin, and when others have returned. One of jaxlib's
+    looked for jax in vain: what a handler raised meanwhile was lost, and the loop ran for ever.
+    """
+
+    def raises(number, frame):
+        raise Cancelled
+
+    x, made, stoppable = rnp.ones(3), [], interruptible.stoppable
+    monkeypatch.setattr(interruptible, "stoppable", lambda *of: made.append(of) or stoppable(*of))
+    rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).block_until_ready()
+    (program,) = made
+    handler(raises)
+    places, came = 0, 0
+
+    def at(place):
+        def profile(frame, event, argument):
+            nonlocal places
+            places += event in ("call", "c_return")
+            if places == place:
+                signal.raise_signal(signal.SIGUSR1)
+
+        return profile
+
+    place = 0
+    while places >= place:
+        place, places = place + 1, 0
+        try:
+            sys.setprofile(at(place))
+            stoppable(*program)([x.raw])
+            sys.setprofile(None)
+        except Cancelled:
+            came += 1
+        finally:
+            sys.setprofile(None)
+        assert signal.set_wakeup_fd(-1) == -1
+    assert came == place - 1 > 20
+
+
+@pytest.mark.usefixtures("no_jax")
+def test_a_loop_is_made_ready_without_a_look_for_jax():
+    x = rnp.ones(3)
+    assert rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).tolist() == [16.0] * 3
+
+
+def test_a_loop_is_told_of_signals_where_ctrl_c_is_ignored(made_of, handler, sigint_is_ignored):
+    heard = []
+    handler(lambda number, frame: heard.append(number))
+
+    def plain(raws):
+        if not heard:
+            signal.raise_signal(signal.SIGUSR1)
+            end = time.monotonic() + 20
+            while goes_on(raws) and time.monotonic() < end:
+                time.sleep(0.001)
+            return "whole" if goes_on(raws) else "cut short"
+        return "again"
+
+    assert made_of(plain)([]) == "again" and heard
+
+
+def test_other_programs_are_handed_over_where_anything_has_a_handler(handler, sigint_is_ignored, monkeypatch):
+    main, run = threading.get_ident(), interruptible.handed_over(lambda raws: threading.get_ident(), "loop")
+    handler(lambda number, frame: None)
+    assert run([]) != main
+    handler(signal.SIG_DFL)
+    nobody = types.SimpleNamespace(getsignal=lambda n: signal.SIG_IGN if n == signal.SIGINT else None)
+    monkeypatch.setattr(interruptible, "_signal", nobody)
+    assert run([]) == main
+
+
+def test_a_loop_that_a_signal_handler_runs_gives_no_other_its_result(made_of):
+    """A handler that runs when the same loop was cut short."""
+    calls = []
+
+    def plain(raws):
+        calls.append(raws)
+        if len(calls) > 1:
+            return "whole"
+        interruptible._watches[0].table[1] = False  # a signal has come
+        assert run([]) == "whole"  # of which its handler has need
+        return "cut short"
+
+    run = made_of(plain)
+    assert run([]) == "whole" and len(calls) == 3
+
+
+def test_a_loop_that_a_signal_handler_runs_leaves_no_other_without_a_watch(made_of, monkeypatch):
+    """A handler that runs when another loop is about to begin."""
+    went_on, ran = [], []
+    inner = made_of(lambda raws: ran.append(raws) or "inner")
+
+    def plain(raws):
+        went_on.append(goes_on(raws))
+        return "outer"
+
+    def hear(fd, **options):
+        before = signal.set_wakeup_fd(fd, **options)
+        if fd != -1 and not ran:
+            assert inner([]) == "inner"
+        return before
+
+    theirs = types.SimpleNamespace(set_wakeup_fd=hear, getsignal=signal.getsignal)
+    monkeypatch.setattr(interruptible, "_signal", theirs)
+    assert made_of(plain)([]) == "outer"
+    assert went_on == [False, True]  # it ends at once, and runs again where it can be left
