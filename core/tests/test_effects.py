@@ -10,6 +10,7 @@ from rabbet.lowering.module import lower_program
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import ordered
+from rabbet.runtime import effects, failures
 
 from . import toys
 
@@ -91,7 +92,7 @@ def test_dead_code_elimination_keeps_every_equation_with_an_effect():
 
 
 def test_tokens_go_through_functions_branches_and_loops():
-    text = lower_program(stage(program, [F]).jaxpr, "cpu").text
+    text = lower_program(stage(program, [F]).jaxpr, "cpu", python_call="call_python").text
     assert text.count("stablehlo.create_token") == 1
     main = next(line for line in text.splitlines() if "func.func public" in line)
     assert "token" not in main
@@ -118,3 +119,27 @@ def test_an_effect_need_not_be_ordered_and_depends_on_parameters():
 def test_effects_are_values():
     assert Effect("a", True) == Effect("a", ordered=True) != Effect("a")
     assert str(Effect("a", True)) == "ordered a" and str(Effect("a")) == "a"
+
+
+class Failed:
+    """The token of a program that runs beside Python and whose callback raised."""
+
+    def __init__(self, error):
+        self.text = str(failures.put_aside(error))
+
+    def block_until_ready(self):
+        raise RuntimeError(self.text)
+
+
+def test_what_was_told_by_a_result_is_not_told_again_by_the_next_program():
+    told, new = Failed(KeyError("told")), Failed(KeyError("new"))
+    assert isinstance(failures.original(RuntimeError(told.text)), KeyError)
+    effects.started(told, (LOG,))
+    effects.wait_for((LOG,))
+    effects.started(new, (LOG,))
+    with pytest.raises(RuntimeError, match=r"callback failure \d+"):
+        effects.wait_for((LOG,))
+    for error in ("told", "new"):
+        with pytest.raises(KeyError, match=error):
+            effects.effects_barrier()
+    effects.effects_barrier()

@@ -118,6 +118,7 @@ def test_unknown_native_functions_are_left_to_the_compiler(monkeypatch):
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*has no effect.*:RuntimeWarning")  # where the client runs already
 def test_settings_reach_the_plugin():
     for setting in settings.SETTINGS:
         config.define(setting)

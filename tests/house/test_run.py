@@ -51,7 +51,8 @@ def test_two_run_at_once(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals to a group of processes")
 def test_an_interrupt_stops_all_and_fails(tmp_path):
     program = f"""if True:
-        import importlib.util, pathlib, sys
+        import importlib.util, pathlib, signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
         spec = importlib.util.spec_from_file_location("run_py", {str(ROOT / "run.py")!r})
         run_py = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(run_py)

@@ -96,7 +96,8 @@ def precision_of(**kwargs):
 def test_default_precision_is_a_setting():
     from rabbet import config
 
-    assert precision_of() is None
+    with config.override(default_matmul_precision=None):
+        assert precision_of() is None
     with config.override(default_matmul_precision="float32"):
         assert precision_of() == (lax.Precision.HIGHEST, lax.Precision.HIGHEST)
         assert precision_of(precision=("high", None)) == (lax.Precision.HIGH, lax.Precision.DEFAULT)

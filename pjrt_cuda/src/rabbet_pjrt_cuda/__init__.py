@@ -9,7 +9,7 @@ RABBET_CUDA_ALLOCATOR             `bfc` (default), `async` (CUDA's own pool) or 
 RABBET_CUDA_PREALLOCATE=1         take that much at the start; by default memory is taken as it is needed;
 RABBET_CUDA_VISIBLE_DEVICES=0,2   the GPUs to use, by number; by default all.
 
-Not verified on hardware; ahead-of-time compilation is (`targets`).
+What was run on a GPU, and what fails there, is in docs/platforms.md.
 """
 
 from rabbet.extend.backend import CApiBackend
@@ -47,6 +47,7 @@ def lacks(op):
 LINALG = "rabbet.lax.linalg"
 CONVOLUTION = "rabbet_convolution"
 LOWERINGS = RuleSet("lower")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.contractions", "dot_general")
 LOWERINGS.later("rabbet_pjrt_cuda.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later(
     "rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation", owner=LINALG

@@ -7,8 +7,6 @@ from rabbet.runtime.adapter import (
     gpu_plugin_options,
     make_cpu_client,
     make_topology,
-    provide_lapack,
-    register_plugin_calls,
     topology_of,
 )
 from rabbet.runtime.adapter import version as jaxlib_version
@@ -20,6 +18,7 @@ from rabbet.runtime.compiled import call_by_placements, compile_program, lower_p
 from rabbet.runtime.devices import running_platforms
 from rabbet.runtime.leaving import excuse_thread
 from rabbet.runtime.leftovers import free_leftovers
+from rabbet.runtime.native_functions import provide_lapack, register_plugin_calls
 from rabbet.runtime.transfer import as_device
 from rabbet.runtime.values import common_device, copy_to_device
 

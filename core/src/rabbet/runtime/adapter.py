@@ -22,7 +22,6 @@ With `execute_sharded(arguments, with_tokens=True)`, `.consume_token().block_unt
 waits for effects and raises their errors.
 """
 
-import functools
 import operator
 import os
 
@@ -91,7 +90,7 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
 def load_pjrt_plugin(name, library_path):
     """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
     if not _jax.pjrt_plugin_loaded(name):
-        from jaxlib import _profiler  # here, for programs on the CPU have no use for it
+        from jaxlib import _profiler  # type: ignore[attr-defined]  # here: not needed on the CPU
 
         C_APIS[name] = api = _jax.load_pjrt_plugin(name, str(library_path), None)
         _profiler.register_plugin_profiler(api)  # traces show its devices, where it has a profiler
@@ -444,11 +443,6 @@ def memory_analysis(exe):
     return {name: getattr(stats, name) for name in dir(stats) if name.endswith("_in_bytes")}
 
 
-def register_ffi_target(name, capsule, platform, api_version=1):
-    """Register a custom call for `platform`; harmless if jax registers the same one."""
-    xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
-
-
 def text_cost(client, text):
     """Return XLA's estimates ('flops', 'bytes accessed', ...) for a StableHLO module as it is written, before
     it is optimized, or None. `client` is a raw CPU client. Native functions count as nothing.
@@ -458,55 +452,3 @@ def text_cost(client, text):
         return dict(_jax.hlo_module_cost_analysis(client, module.get_hlo_module()))
     except XlaRuntimeError:
         return None
-
-
-def register_plugin_calls(platform, plugin, register, registrations, register_type=None, types=()):
-    """Register native functions with a PJRT plugin, which has a list of its own.
-
-    Args:
-      platform: XLA's name of the platform, such as 'CUDA'.
-      plugin: the name under which the plugin was loaded.
-      register: `(c_api, name, function, platform, api_version, traits)`, of the package that has them.
-      registrations: pairs of a name and a capsule (or a dict of capsules by stage).
-      register_type: `(c_api, name, type)`, likewise, for state that the functions keep.
-      types: pairs of a name and what describes a type.
-
-    Example:
-      >>> from rabbet.extend.backend import register_plugin_calls
-      >>> def provide_calls(names):
-      ...     import toaster_kernels
-      ...
-      ...     found = [(n, c) for n, c in toaster_kernels.registrations() if n in names]
-      ...     register_plugin_calls("TOASTER", "toaster", toaster_kernels.register, found)
-    """
-    if plugin in C_APIS:  # else jax loaded it, and told jaxlib how to register
-        handler = functools.partial(register, C_APIS[plugin])
-        xla_client.register_custom_call_handler(platform, handler)
-        if register_type is not None:
-            known = functools.partial(register_type, C_APIS[plugin])
-            xla_client.register_custom_type_handler(platform, known)
-    for name, kind in types:
-        xla_client.register_custom_type(name, kind, platform=platform)
-    for name, function in registrations:
-        xla_client.register_custom_call_target(name, function, platform=platform, api_version=1)
-
-
-@functools.cache
-def provide_lapack():
-    """Register the LAPACK functions that jaxlib offers on the CPU, `lapack_*_ffi`, once.
-
-    They are SciPy's, found when they are initialized (0.2-0.3 s): a call before that ends the process.
-
-    Example:
-      >>> from rabbet.extend.backend import provide_lapack
-      >>> def provide_calls(names):
-      ...     if any(name.startswith("lapack_") for name in names):
-      ...         provide_lapack()
-      >>> provide_calls({"my_own_call"})
-    """
-    from jaxlib import lapack
-
-    for platform, rows in lapack.registrations().items():
-        for name, capsule, api_version in rows:
-            register_ffi_target(name, capsule, platform, api_version)
-    lapack._lapack.initialize()

@@ -18,6 +18,7 @@ MOST_WAITING = 64
 
 _numbers = itertools.count()
 _waiting = OrderedDict()
+_told = OrderedDict()  # the numbers of those that somebody was told
 _lock = threading.Lock()
 _mark = re.compile(r"rabbet callback failure (\d+) of this process")
 
@@ -48,7 +49,16 @@ def original(error):
         error = _waiting.get(number)
         if error is not None:
             _waiting[number] = _bare(error)
+            _told[number] = True
+            if len(_told) > MOST_WAITING:
+                _told.popitem(last=False)
     return error
+
+
+def was_told(error):
+    """Whether an error of the runtime is about what a callback raised, and somebody was told of it."""
+    found = _mark.search(str(error))
+    return found is not None and int(found[1]) in _told
 
 
 def _bare(error):
@@ -91,4 +101,4 @@ def out_of_memory(error):
     return exhausted.explained(error, "computing or copying an array", exhausted.devices_in_use())
 
 
-__all__ = ["CallbackFailure", "behind", "original", "put_aside", "translated"]
+__all__ = ["CallbackFailure", "behind", "original", "put_aside", "translated", "was_told"]

@@ -92,3 +92,55 @@ def provide_sparse_products():
     for platform, rows in cpu_sparse.registrations().items():
         for name, capsule, api_version in rows:
             register_ffi_target(name, capsule, platform, api_version)
+
+
+def register_plugin_calls(platform, plugin, register, registrations, register_type=None, types=()):
+    """Register native functions with a PJRT plugin, which has a list of its own.
+
+    Args:
+      platform: XLA's name of the platform, such as 'CUDA'.
+      plugin: the name under which the plugin was loaded.
+      register: `(c_api, name, function, platform, api_version, traits)`, of the package that has them.
+      registrations: pairs of a name and a capsule (or a dict of capsules by stage).
+      register_type: `(c_api, name, type)`, likewise, for state that the functions keep.
+      types: pairs of a name and what describes a type.
+
+    Example:
+      >>> from rabbet.extend.backend import register_plugin_calls
+      >>> def provide_calls(names):
+      ...     import toaster_kernels
+      ...
+      ...     found = [(n, c) for n, c in toaster_kernels.registrations() if n in names]
+      ...     register_plugin_calls("TOASTER", "toaster", toaster_kernels.register, found)
+    """
+    if plugin in adapter.C_APIS:  # else jax loaded it, and told jaxlib how to register
+        handler = functools.partial(register, adapter.C_APIS[plugin])
+        xla_client.register_custom_call_handler(platform, handler)
+        if register_type is not None:
+            known = functools.partial(register_type, adapter.C_APIS[plugin])
+            xla_client.register_custom_type_handler(platform, known)
+    for name, kind in types:
+        xla_client.register_custom_type(name, kind, platform=platform)
+    for name, function in registrations:
+        xla_client.register_custom_call_target(name, function, platform=platform, api_version=1)
+
+
+@functools.cache
+def provide_lapack():
+    """Register the LAPACK functions that jaxlib offers on the CPU, `lapack_*_ffi`, once.
+
+    They are SciPy's, found when they are initialized (0.2-0.3 s): a call before that ends the process.
+
+    Example:
+      >>> from rabbet.extend.backend import provide_lapack
+      >>> def provide_calls(names):
+      ...     if any(name.startswith("lapack_") for name in names):
+      ...         provide_lapack()
+      >>> provide_calls({"my_own_call"})
+    """
+    from jaxlib import lapack
+
+    for platform, rows in lapack.registrations().items():
+        for name, capsule, api_version in rows:
+            register_ffi_target(name, capsule, platform, api_version)
+    lapack._lapack.initialize()

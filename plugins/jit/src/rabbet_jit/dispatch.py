@@ -50,6 +50,7 @@ class Fixed(dict):
     """Programs by static values, each with its ``Trees``; ``owner`` is a weak reference to the function."""
 
     __slots__ = ("owner",)
+    owner: Any
 
     def __reduce__(self):
         return operator.attrgetter("quick.fixed"), (self.owner(),)

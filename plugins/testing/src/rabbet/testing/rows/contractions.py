@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rabbet import lax
 from rabbet.extend import primitive as family
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
@@ -19,7 +20,9 @@ def product(note, numbers, lhs, rhs, letters, *, preferred=None, dtypes=("float3
         return np.einsum(letters, x.astype(wide), y.astype(wide))
 
     target = None if preferred is None else np.dtype(preferred)
-    params = {"dimension_numbers": numbers, "precision": None, "preferred_element_type": target}
+    # Some hardware rounds float32 for products unless it is told not to.
+    precision = (lax.Precision.HIGHEST, lax.Precision.HIGHEST)
+    params = {"dimension_numbers": numbers, "precision": precision, "preferred_element_type": target}
     return Row(
         family.dot_general, reference, (some(*lhs), some(*rhs)), dtypes, params, note, orders, loose=4.0,
         apart={} if preferred is None else {"bilinear": "sums are rounded to another dtype"},
