@@ -9,6 +9,7 @@ import pytest
 import rabbet as rb
 from rabbet.extend.backend import free_leftovers
 from rabbet.extend.functions import on_clear_caches
+from rabbet.extend.wrapping import is_internal
 
 X = np.float32([1.0, 2.0])
 
@@ -72,6 +73,19 @@ def test_what_jaxlib_put_aside_goes_with_garbage():
         x = -x
     gc.collect()
     assert sys.getallocatedblocks() - before < 1000
+
+
+@pytest.mark.needs("cpu")
+def test_no_signal_is_handled_where_garbage_is_collected():
+    """Python drops what is raised there: Ctrl-C was lost that came while garbage was collected."""
+    rb.device_put(X)
+    begun = []
+    sys.setprofile(lambda frame, event, argument: begun.append(frame.f_code) if event == "call" else None)
+    try:
+        gc.collect()
+    finally:
+        sys.setprofile(None)
+    assert [code for code in begun if is_internal(code.co_filename)] == []
 
 
 @pytest.mark.needs("cpu")

@@ -17,7 +17,6 @@ import time
 import weakref
 
 from rabbet.messages.source_positions import is_internal
-from rabbet.runtime import leftovers
 
 # A thread may do something else between two of its calls of Rabbet, or not be given a processor: so long no
 # thread must have been seen inside. Threads that wait for others, by Python's own means, need not be watched.
@@ -135,8 +134,6 @@ def _waits(frame):
 
 def _inside(frame):
     while frame is not None:
-        if frame.f_code is leftovers.AT_GARBAGE:
-            return False  # Python would drop what is raised here, and write of it: told a moment later
         file = frame.f_code.co_filename
         # To import something is no computation: those frames are "<frozen importlib...".
         if not file.startswith("<") and is_internal(file, frame.f_globals.get("__name__")):

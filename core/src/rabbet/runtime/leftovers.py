@@ -5,6 +5,8 @@ It releases them itself only where it copies from and to the host. A loop that d
 100 to 300 bytes for each program that it runs.
 """
 
+import collections
+import functools
 import gc
 
 from rabbet.runtime import adapter
@@ -28,11 +30,15 @@ def free_with_garbage():
         gc.callbacks.append(_with_garbage)
 
 
-# It has the function at hand for the time when modules are taken down.
-def _with_garbage(phase, info, free=adapter.collect_garbage):
-    free()
+class _Freeing:
+    """What frees when one of these attributes is read, which have the names of a collection's phases."""
+
+    # Called with the object, it calls the function that it has at hand; the dict keeps its None.
+    start = stop = property(collections.defaultdict(adapter.collect_garbage).__missing__)
 
 
-AT_GARBAGE = _with_garbage.__code__
+# A function of Python's would be where signals are handled that came while garbage was collected, and threads
+# are told to end: what is raised there is dropped. So it is `getattr(freeing, phase, info)`, all of it in C.
+_with_garbage = functools.partial(getattr, _Freeing())
 
 __all__ = ["free_leftovers", "free_with_garbage"]
