@@ -17,6 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from rabbet.tree import loading  # first: it loads jaxlib  # isort: skip
 from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
