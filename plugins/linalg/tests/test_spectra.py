@@ -154,6 +154,7 @@ class Invariant(NamedTuple):
     sizes: tuple
     apart: dict = {}
     loose: float = 1.0
+    settle_traced: Any = None
 
     def function(self, dtype):
         return lambda x: (self.call(x),)
