@@ -6,9 +6,9 @@ import threading
 import time
 import types
 
+import numpy as np
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.runtime import interruptible, reading
 
@@ -89,18 +89,20 @@ def lost(handler, monkeypatch):
     return count
 
 
+@pytest.mark.needs("jit")
 def test_no_signal_is_lost_while_a_loop_is_made_ready_and_runs(monkeypatch, lost):
     """jaxlib looked for jax there, and dropped what a handler raised meanwhile: loops ran for ever."""
-    x, made, stoppable = rnp.ones(3), [], interruptible.stoppable
+    x, made, stoppable = rb.device_put(np.ones(3, "float32")), [], interruptible.stoppable
     monkeypatch.setattr(interruptible, "stoppable", lambda *of: made.append(of) or stoppable(*of))
     rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).block_until_ready()
     missed, came = lost(lambda: stoppable(*made[0])([x.raw]))
     assert missed == 0 and came > 20
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.exhaustive  # 3 to 5 s: a fifth of two thousand places, each with a program of its own
 def test_no_signal_is_lost_while_a_fresh_loop_is_traced_compiled_and_run(lost):
-    x = rnp.ones(3)
+    x = rb.device_put(np.ones(3, "float32"))
 
     def loop():
         rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).block_until_ready()
@@ -110,9 +112,10 @@ def test_no_signal_is_lost_while_a_fresh_loop_is_traced_compiled_and_run(lost):
     assert missed == 0 and came > 300
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.usefixtures("no_jax")
 def test_a_loop_is_made_ready_without_a_look_for_jax():
-    x = rnp.ones(3)
+    x = rb.device_put(np.ones(3, "float32"))
     assert rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).tolist() == [16.0] * 3
 
 
