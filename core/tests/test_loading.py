@@ -17,7 +17,7 @@ whole = threading.get_ident()
 """
 
 
-class Alarm(Exception):
+class Rung(Exception):
     """What the handler raises."""
 
 
@@ -30,12 +30,12 @@ def module(tmp_path, monkeypatch):
 
 def test_what_a_handler_raises_while_a_module_is_loaded_is_raised_when_it_is_whole(module):
     def handler(number, frame):
-        raise Alarm
+        raise Rung
 
     module(SIGNALS)
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        with pytest.raises(Alarm):
+        with pytest.raises(Rung):
             loading.load("rabbet_fake_native")
     finally:
         signal.signal(signal.SIGUSR1, before)
