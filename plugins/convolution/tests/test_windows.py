@@ -53,6 +53,31 @@ def test_reduce_trees_and_captured_values():
     np.testing.assert_allclose(out[0], 2 * (np.prod(1 + X / 2) - 1), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("n", [33, 64, 1000])
+def test_the_initial_value_of_a_long_reduction_counts_once(n):
+    xs = np.random.default_rng(0).uniform(-0.05, 0.05, (3, n)).astype(np.float32)
+
+    def blend(a, b):
+        return a + b + 0.5 * (a * b)
+
+    (out,) = driver.jit(lambda v: (lax.reduce(v, 0.3, blend, (1,)),))(device_array(xs))
+    np.testing.assert_allclose(out, 2 * (np.prod(1 + xs / 2, axis=1) * 1.15 - 1), rtol=1e-4, atol=1e-5)
+
+
+def test_long_reductions_keep_the_order_of_the_elements():
+    rng = np.random.default_rng(0)
+    slopes, shifts = rng.uniform(0.9, 1.1, 200).astype(np.float32), rng.uniform(-1, 1, 200).astype(np.float32)
+
+    def compose(first, second):
+        return first[0] * second[0], first[1] * second[0] + second[1]
+
+    slope, shift = lax.reduce((device_array(slopes), device_array(shifts)), (2.0, 1.0), compose, (0,))
+    wanted = np.float64(1)
+    for a, b in zip(slopes.astype(np.float64), shifts, strict=True):
+        wanted = a * wanted + b
+    np.testing.assert_allclose((slope, shift), (2 * np.prod(slopes.astype(np.float64)), wanted), rtol=1e-4)
+
+
 def test_reduce_by_a_computation_with_branches():
     def step(a, b):
         return lax.cond(a > b, lambda: a, lambda: b)

@@ -46,10 +46,24 @@ def nan_unless(good, x):
     return lax.select(wide, x, lax.full_like(x, np.nan))
 
 
-def checked(op, avals, names, ok):
-    """Results, NaN where `ok`, the name of the numbers of `info_aval`, are not 0."""
+def checked(op, avals, names, ok, operand=None):
+    """Results, NaN where `ok`, the name of the numbers of `info_aval`, are not 0.
 
-    def finish(info, *outs):
-        return [nan_unless(lax.eq(info, 0), x) for x in outs]
+    Args:
+      operand: the name of `op`'s operand, where its matrices have to be finite too: Jacobi's method finds
+        plain numbers for others, and calls that success.
+    """
+    info = info_aval(op.in_avals[0].shape[:-2])
+    if operand is None:
+        return op.write(lambda info, *outs: marked(lax.eq(info, 0), outs), [info, *avals], [ok, *names])
 
-    return op.write(finish, [info_aval(op.in_avals[0].shape[:-2]), *avals], [ok, *names])
+    def finish(info, x, *outs):
+        finite = lax.reduce_and(lax.is_finite(lax.abs(x)), (x.ndim - 2, x.ndim - 1))
+        return marked(lax.bitwise_and(lax.eq(info, 0), finite), outs)
+
+    return op.write(finish, [info, *op.in_avals, *avals], [ok, operand, *names])
+
+
+def marked(good, outs):
+    """All results, NaN for matrices that are not `good`."""
+    return [nan_unless(good, x) for x in outs]

@@ -1,4 +1,5 @@
-"""Singular values and eigenvalues. Where it does not converge, a matrix's results are NaN."""
+"""Singular values and eigenvalues. Where it does not converge, and where a matrix is
+not finite, its results are NaN."""
 
 import numpy as np
 from rabbet import lax
@@ -48,14 +49,14 @@ def by_adjoint(op, a, aval, target, whole):
         attributes={"compute_uv": bool(vectors), "full_matrices": bool(whole)},
     )  # fmt: skip
     if not vectors:
-        return native.checked(op, [s], names[:1], ok)
+        return native.checked(op, [s], names[:1], ok, a)
     full = op["full_matrices"]
 
     def finish(s, u, v):
         u, v = (u, v) if full or not whole else (matrices.corner(u, m, k), matrices.corner(v, n, k))
         return [u, s, matrices.adjoint(v)]
 
-    return native.checked(op, op.out_avals, op.write(finish, [s, u, v], names), ok)
+    return native.checked(op, op.out_avals, op.write(finish, [s, u, v], names), ok, a)
 
 
 def by_iteration(op, a, aval):
@@ -76,10 +77,10 @@ def by_iteration(op, a, aval):
         aliases={0: 0}, attributes=attributes, by_rows=wide,
     )  # fmt: skip
     if not vectors:
-        return native.checked(op, [s], names[:1], ok)
+        return native.checked(op, [s], names[:1], ok, a)
     s, first, second = names
     ordered = [second, s, first] if wide else [first, s, second]
-    return native.checked(op, op.out_avals, ordered, ok)
+    return native.checked(op, op.out_avals, ordered, ok, a)
 
 
 def eigh(op, a):
@@ -98,7 +99,7 @@ def eigh(op, a):
         batch=len(batch), aliases={0: 0},
         attributes={"algorithm": np.uint8(SYMMETRIC[implementation]), "lower": bool(op["lower"])},
     )  # fmt: skip
-    return native.checked(op, [vectors, values], names, ok)
+    return native.checked(op, [vectors, values], names, ok, a)
 
 
 def eig(op, a):

@@ -147,9 +147,9 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
 
     Args:
       operands: an array, or a pytree of arrays of one shape whose elements are combined together.
-      init_values: scalars in the same structure, which change nothing when they are combined.
+      init_values: scalars in the same structure; each comes first, and once.
       computation: ``computation(x, y)`` combines two elements (each a scalar, or a pytree of scalars) to
-        one. It must be associative: in what order elements are combined is not defined.
+        one. It must be associative: neighbours are combined first, in their order.
       dimensions: the dimensions to reduce.
 
     Returns:
@@ -198,7 +198,8 @@ def reduce_window(
 
     Args:
       operand: an array, or a pytree of arrays of one shape.
-      init_value: a scalar for each; what padding holds, and what each window starts with.
+      init_value: a scalar for each, which changes nothing when it is combined: padding holds it, and a
+        large window may be cut into parts that each start with it.
       computation: an associative and commutative ``computation(x, y)`` of two elements.
       window_dimensions: the window's sizes, one per dimension.
       window_strides: how far windows are apart; by default 1.

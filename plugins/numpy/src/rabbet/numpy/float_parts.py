@@ -78,10 +78,12 @@ def frexp(x, /):
     plain = lax.bitwise_or(
         lax.bitwise_and(lax.eq(field, 0), lax.eq(fraction, 0)), lax.eq(field, 2 * most - 1)
     )
-    # Bits have no derivative; that of the significand is its share of the number.
+    # Bits have no derivative; that of the significand is its share of the number. `1 + (y - y) / y` is 1
+    # also on GPUs, where `y / y` need not be.
     usual = lax.bitwise_not(lax.bitwise_or(plain, denormal))
-    share = lax.div(y, lax.select(usual, lax.stop_gradient(y), lax.full_like(y, 1)))
-    significand = lax.select(usual, lax.mul(significand, share), significand)
+    fixed = lax.stop_gradient(y)
+    change = lax.div(lax.sub(y, fixed), lax.select(usual, fixed, lax.full_like(y, 1)))
+    significand = lax.select(usual, lax.mul(significand, lax.add(change, 1)), significand)
     significand = converted(lax.select(plain, y, significand), dtype)
     exponent = converted(lax.select(plain, lax.full_like(exponent, 0), exponent), np.dtype("int32"))
     return significand, exponent
