@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+import rabbet as rb
 import rabbet_int4
 from rabbet import dtypes, lax
 from rabbet.experimental import int4
@@ -54,6 +55,15 @@ def test_bits_are_counted_and_shifted_in_the_formats_own_width(name):
     assert np.asarray(lax.clz(x)).tolist() == wrapped(leading)
     assert np.asarray(lax.shift_right_logical(x, one)).tolist() == wrapped(codes >> 1)
     assert np.asarray(lax.concatenate([x, x], 0)).tolist() == wrapped([*values, *values])
+
+
+@pytest.mark.needs("jit")
+def test_the_place_of_an_extreme_is_found_in_bytes_on_other_platforms():
+    """XLA for GPUs refuses a reduction of numbers of few bits together with their places."""
+    f = rb.jit(lambda x: lax.argmax(x, 0, np.int32))
+    text = f.trace(rb.ShapeDtypeStruct((4,), "int4")).lower(platforms=("cuda",)).as_text()
+    (types,) = [line for line in text.splitlines() if line.startswith("}) : (")]
+    assert types.startswith("}) : (tensor<4xi8>, tensor<4xi32>, tensor<i8>, tensor<i32>) ->")
 
 
 def test_numbers_that_do_not_fit_are_refused():
