@@ -40,6 +40,7 @@ ELSEWHERE = {
     "pmax": ("plugins/collectives/tests/test_collectives.py", "pmax"),
     "pmin": ("plugins/collectives/tests/test_collectives.py", "pmin"),
     "all_gather": ("plugins/collectives/tests/test_collectives.py", "all_gather"),
+    "all_gather_invariant": ("plugins/parallel/tests/many/test_varying.py", "invarying"),
     "reduce_scatter": ("plugins/collectives/tests/test_collectives.py", "psum_scatter"),
     "all_to_all": ("plugins/collectives/tests/test_collectives.py", "all_to_all"),
     "ppermute": ("plugins/collectives/tests/test_collectives.py", "ppermute"),

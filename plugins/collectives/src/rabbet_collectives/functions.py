@@ -16,7 +16,7 @@ from rabbet.extend.primitive import full_of_type, move_axis
 from rabbet.extend.transform import bound_axes, typeof
 
 from rabbet_collectives import primitives
-from rabbet_collectives.varying import MARKS, is_of_devices, varied
+from rabbet_collectives.varying import MARKS, is_of_devices, is_typed, varied
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -184,8 +184,10 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
       axis_index_groups: groups of indices, of one size, that gather within themselves.
       axis: where the members' dimension goes.
       tiled: concatenate along the dimension ``axis`` instead of stacking along a new one.
-      to: ``"varying"``, ``"reduced"`` or ``"invarying"``: what JAX's typed axes say of the result.
-        Every member has the same values in any case.
+      to: what types say of the result within ``shard_map``. ``"varying"``: each member has its own, and
+        cotangents of all members are summed. ``"invarying"``: one value that all share, as of ``psum``; not
+        with groups there. ``"reduced"`` (of JAX's explicit axes) counts as ``"varying"``. Every member has
+        the same values in any case.
 
     Returns:
       arrays with one more dimension at ``axis``, or with that dimension multiplied.
@@ -200,12 +202,20 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     pairs = _names(axis_name, "all_gather")
     groups = groups_of(axis_index_groups, pairs, "all_gather")
     count = count_of(pairs, groups)
+    primitive = primitives.all_gather
+    if to == "invarying" and any(is_typed(name) for name, _ in pairs):
+        if groups is not None:
+            raise ValueError(
+                "all_gather: what groups gather differs between them; leave out to='invarying', or "
+                "axis_index_groups"
+            )
+        primitive = primitives.all_gather_invariant
 
     def one(leaf):
         leaf = array_or_tracer(leaf)
         aval = typeof(leaf)
         place = _place(axis, aval.ndim + (not tiled), "all_gather")
-        stacked = _each(primitives.all_gather, leaf, pairs, groups)
+        stacked = _each(primitive, leaf, pairs, groups)
         stacked = move_axis(lax.reshape(stacked, (count, *aval.shape)), 0, place)
         return _merged(stacked, place) if tiled else stacked
 

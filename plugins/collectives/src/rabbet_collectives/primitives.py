@@ -1,5 +1,5 @@
-"""Communication along a named axis: psum, pmax, pmin, all_gather, reduce_scatter, all_to_all, ppermute,
-axis_index.
+"""Communication along a named axis: psum, pmax, pmin, all_gather, all_gather_invariant, reduce_scatter,
+all_to_all, ppermute, axis_index.
 
 ``axis`` is the name, ``size`` the axis's size. ``groups``, where given, is a tuple of tuples of indices
 that cover the axis once: each group communicates within itself. Those that change a shape work on the first
@@ -36,7 +36,7 @@ from rabbet.extend.transform import typeof
 
 from rabbet_collectives import texts
 from rabbet_collectives.groups import by_group, by_member, reduced_in_groups, rows
-from rabbet_collectives.varying import differs
+from rabbet_collectives.varying import differs, varied
 
 NUMBERS, REALS = "iufc", "iuf"
 INDEX = dtypes.canonicalize("int32")
@@ -171,6 +171,28 @@ def transpose_all_gather(op, ct, x):
     return (reduce_scatter(ct, **op.params),)
 
 
+all_gather_invariant = Primitive(
+    "all_gather_invariant", all_gather_aval, kinds=("structural", "linear"), axis="axis",
+    doc="the values of all members of a named axis, stacked in front, as one value that all share",
+)  # fmt: skip
+all_gather_invariant.rule("lower")(by_devices(texts.all_gather))
+all_gather_invariant.rule("batch")(batch_all_gather)
+all_gather_invariant.rule("collective")(gather_members)
+
+
+@all_gather_invariant.rule("varying")
+def shared_by_all(op, axes):
+    return [frozenset([pair for pair in axes if pair[0] != op.params["axis"]])]
+
+
+@all_gather_invariant.rule("transpose")
+def transpose_all_gather_invariant(op, ct, x):
+    # What all share has one cotangent, which each member has whole: its own slice is all it needs of it.
+    axis, size = op.params["axis"], op.params["size"]
+    index = varied(axis_index(axis=axis, size=size), [(axis, size)])
+    return (lax.dynamic_index_in_dim(ct, index, 0, keepdims=False),)
+
+
 def reduce_scatter_aval(x, axis, size, groups):
     accept("reduce_scatter", NUMBERS, x)
     leading_is_members("reduce_scatter", x, size, groups)
@@ -289,6 +311,7 @@ def index_of_members(op):
 
 __all__ = [
     "all_gather",
+    "all_gather_invariant",
     "all_to_all",
     "axis_index",
     "pmax",

@@ -243,7 +243,7 @@ def alike(op, x):
     return x.entries
 
 
-@explicit.primitive(c.all_gather)
+@explicit.primitive(c.all_gather, c.all_gather_invariant)
 def all_gather(op, x):
     return (None, *x.entries)
 

@@ -8,7 +8,7 @@ condition differs between them: the others would wait for it until the runtime e
 from rabbet.errors import ShardingError
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import cond, scan, while_
-from rabbet_collectives.primitives import all_gather, axis_index, pmax, pmin, psum
+from rabbet_collectives.primitives import all_gather, all_gather_invariant, axis_index, pmax, pmin, psum
 from rabbet_collectives.varying import pvary
 
 from rabbet_parallel.manual import several
@@ -17,7 +17,7 @@ from rabbet_parallel.specs import axes_of
 
 NOWHERE: frozenset = frozenset()
 # Over a whole axis their results are the same for all members.
-UNITING = (psum, pmax, pmin, all_gather)
+UNITING = (psum, pmax, pmin, all_gather, all_gather_invariant)
 
 
 def varying_outputs(jaxpr, ins, manual):

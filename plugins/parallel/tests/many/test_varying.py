@@ -144,3 +144,49 @@ def test_types_name_the_axes():
 
     mapped(f)(W, X)
     assert [text.partition("]")[2].rstrip(")") for text in seen] == ["", "{V:x}", "{V:x}", "", "{V:y}"]
+
+
+# One value that all share: weights, the pieces of which the devices have, gathered for a loss of the whole.
+def of_the_gathered(piece, to):
+    whole = lax.all_gather(piece, "x", tiled=True, to=to)
+    return (whole**3 * np.arange(1, 9, dtype=np.float32)).sum()
+
+
+V = np.linspace(-1, 2, 8, dtype=np.float32)
+SLOPES = 3 * V**2 * np.arange(1, 9, dtype=np.float32)
+
+
+@pytest.mark.parametrize("to, copies", [("invarying", 1), ("varying", 4)])
+def test_gathered_and_differentiated_within(to, copies):
+    slopes = mapped(grad(lambda v: of_the_gathered(v, to)), P("x"), (P("x"),))(V)
+    close(slopes, copies * SLOPES)
+
+
+def test_gathered_to_one_value_that_all_share():
+    seen = []
+
+    def gathered(v):
+        whole = lax.all_gather(v, ("x", "y"), axis=1, to="invarying")
+        seen.append(rb.typeof(whole).str_short())
+        return whole
+
+    f = mapped(gathered, WHOLE, (P(("x", "y")),))
+    close(f(X), X.reshape(8, 1, 4).swapaxes(0, 1))
+    assert seen[0] == "f32[1,8,4]"
+    close(grad(lambda x: (f(x) ** 2).sum())(X), 2 * X)
+    outside = grad(lambda v: mapped(lambda v: of_the_gathered(v, "invarying"), WHOLE, (P("x"),))(v))
+    close(outside(V), SLOPES)
+    over_rows = mapped(vmap(lambda v: lax.all_gather(v, "x", to="invarying")), WHOLE, (P(None, "x"),))
+    close(over_rows(X[:, :4]).reshape(8, 4), X[:, :4])
+
+
+def test_gathered_of_what_all_have_already():
+    weights = np.arange(4, dtype=np.float32)[:, None]
+    f = grad(lambda v: (lax.all_gather(v, "x", to="invarying") * weights).sum())
+    close(mapped(f, WHOLE, (WHOLE,))(V), np.full(8, 6.0))
+
+
+def test_groups_do_not_share_what_they_gather():
+    f = lambda v: lax.all_gather(v, "x", to="invarying", axis_index_groups=[[0, 1], [2, 3]])
+    with pytest.raises(ValueError, match="what groups gather differs between them"):
+        mapped(f, P("x"), (P("x"),))(V)
