@@ -116,12 +116,30 @@ EXHAUSTIVE = (
 )
 
 
+# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them. They
+# run with the newest one (`minimal`, and with others beside them on Python 3.13).
+LIBRARIES = tuple(
+    f"plugins/{name}/"
+    for name in (
+        "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops", "plan",
+        "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
+    )
+)  # fmt: skip
+
+
+def is_library(path):
+    """Whether it is left out on the oldest jaxlib; what runs nowhere else is not."""
+    return path.startswith(LIBRARIES) and not path.startswith(EXHAUSTIVE)
+
+
 def pytest_ignore_collect(collection_path, config):
     """Files of which `-m` chooses nothing need not be read: each process would make all their rows."""
     path = collection_path.relative_to(config.rootpath).as_posix()
     chosen = config.getoption("markexpr").split(" and ")
-    without = ("not exhaustive" in chosen and path.startswith(EXHAUSTIVE)) or (
-        "not optimized" in chosen and path.startswith(OPTIMIZED)
+    without = (
+        ("not exhaustive" in chosen and path.startswith(EXHAUSTIVE))
+        or ("not optimized" in chosen and path.startswith(OPTIMIZED))
+        or ("not library" in chosen and is_library(path) and collection_path.is_file())
     )
     other = chosen == ["optimized"] and collection_path.is_file() and not path.startswith(OPTIMIZED)
     return True if without or other else None
@@ -145,6 +163,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("exhaustive")
         if path.startswith(OPTIMIZED):
             item.add_marker("optimized")
+        if is_library(path):
+            item.add_marker("library")
         if path.startswith(BESIDE) and not item.get_closest_marker("needs"):
             item.add_marker("alone")
     yield  # here `-m` and `-k` choose
