@@ -247,6 +247,22 @@ def test_values_take_the_dtype_of_the_array():
         v.at[0].set(2**40)
 
 
+def test_values_may_be_lists_that_hold_computed_ones():
+    def changed(row):
+        a, b = row
+        zeros = lax.full((2, 2), 0.0)
+        return (
+            zeros.at[0].set([1, a]),
+            zeros.at[:, 1].add((b, 0.5)),
+            zeros.at[...].max([[a, -1.0], [True, b]]),
+            zeros.at[:].set([row, [0, b]]),
+        )
+
+    found = CORE.jit(changed)(device_array(np.float32([2, 3])))
+    for out, wanted in zip(found, ([[1, 2], [0, 0]], [[0, 3], [0, 0.5]], [[2, 0], [1, 3]], [[2, 3], [0, 3]])):
+        np.testing.assert_array_equal(out, np.float32(wanted))
+
+
 def test_masks_that_are_computed(x):
     want = np.where(HOST > 5, 0, HOST)
     np.testing.assert_array_equal(traced(lambda a: a.at[a > 5].set(0), x), want)

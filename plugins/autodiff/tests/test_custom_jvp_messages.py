@@ -1,5 +1,7 @@
 """What custom_jvp says of rules and calls of the wrong form."""
 
+import functools
+
 import pytest
 import rabbet as rb
 from rabbet import lax
@@ -53,6 +55,21 @@ def test_keyword_only_arguments_are_refused():
     f.defjvp(lambda p, t: (p, t))
     with pytest.raises(TypeError, match="keyword-only arguments"):
         f(1.0, y=2.0)
+
+
+def test_keyword_only_arguments_may_keep_their_defaults():
+    def scaled(x, *, factor=2.0):
+        return x * factor
+
+    by_tangent = rb.custom_jvp(scaled)
+    by_tangent.defjvp(lambda p, t: (by_tangent(*p), 5 * t[0]))
+    by_residual = rb.custom_vjp(functools.partial(scaled, factor=3.0))
+    by_residual.defvjp(lambda x: (by_residual(x), None), lambda _, t: (7 * t,))
+    assert (by_tangent(1.0), rb.grad(by_tangent)(1.0)) == (2.0, 5.0)
+    assert (by_residual(1.0), rb.grad(by_residual)(1.0)) == (3.0, 7.0)
+    for function in (by_tangent, by_residual):
+        with pytest.raises(TypeError, match=r"keyword-only arguments \['factor'\]"):
+            function(1.0, factor=4.0)
 
 
 def test_wrong_arguments_are_pythons_own_business():

@@ -64,15 +64,16 @@ class RuledFunction:
         raise NotImplementedError
 
     def _bound(self, args, kwargs):
-        """All arguments by position, defaults filled in."""
+        """All arguments by position, defaults filled in; those that have no position keep their defaults."""
         try:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
         except ValueError:
             return args
         bound.apply_defaults()
-        if bound.kwargs:
+        without_position = sorted(name for name in bound.kwargs if name in kwargs)
+        if without_position:
             raise TypeError(
-                f"{describe_function(self.fun)} has keyword-only arguments {sorted(bound.kwargs)}; "
+                f"{describe_function(self.fun)} has keyword-only arguments {without_position}; "
                 "functions with rules of their own take arguments by position"
             )
         return bound.args
@@ -87,7 +88,7 @@ class RuledFunction:
                     f"{describe_function(self.fun)} has no arguments {unknown}, which nondiff_argnames "
                     f"lists; its arguments are {names}"
                 )
-            numbers |= {names.index(n) for n in self.nondiff_argnames}
+            numbers |= {names.index(n) for n in self.nondiff_argnames if names.index(n) < count}
         return sorted(numbers)
 
     def __call__(self, *args, **kwargs):

@@ -30,6 +30,7 @@ from rabbet.lax.promotion import opened
 from rabbet.messages.source_positions import source_position
 from rabbet.messages.spelling import counted
 from rabbet.primitives import convert
+from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
 from rabbet.runtime.array import Array
@@ -174,7 +175,7 @@ def stacked(item: Any, dtype: DTypeLike) -> ArrayOrTracer:
     if isinstance(item, (list, tuple, range)):
         return shapes.stack([stacked(x, dtype) for x in item])
     item = opened(item)
-    if type(item) is int:
+    if python_scalars.is_python_scalar(item):
         return np.asarray(item, dtype)
     return convert.to_dtype(item, dtype)
 

@@ -21,7 +21,7 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
-from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, parse, proper
+from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, leaves_in, parse, proper, stacked
 from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
 from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
@@ -35,6 +35,7 @@ from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import Tracer
 
 
 @folded
@@ -204,7 +205,9 @@ def proper_values(values: Any, x: ArrayLike, eager: bool) -> ArrayOrTracer:
     """Values as an array; Python scalars in the dtype of ``x``. Warns where something would be lost."""
     dtype = x.aval.dtype
     if isinstance(values, (list, tuple)):
-        values = np.asarray(values)
+        leaves = list(leaves_in(values))
+        traced = any(type(v) is Tracer for v in leaves)
+        values = stacked(values, dtypes.result_type(*leaves)) if traced else np.asarray(values)
     elif not hasattr(values, "aval") and hasattr(values, "__jax_array__"):
         values = array_of(values)
     if python_scalars.is_python_scalar(values):
