@@ -116,13 +116,13 @@ EXHAUSTIVE = (
 )
 
 
-# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them. They
-# run with the newest one (`minimal`, and with others beside them on Python 3.13).
+# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them. They run
+# with the newest one (`minimal`, and with others beside them on Python 3.13).
 LIBRARIES = tuple(
     f"plugins/{name}/"
     for name in (
-        "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops", "plan",
-        "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
+        "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops",
+        "plan", "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
     )
 )  # fmt: skip
 
