@@ -116,8 +116,8 @@ EXHAUSTIVE = (
 )
 
 
-# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them. They
-# run with the newest one (`minimal`, and with others beside them on Python 3.13).
+# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them.
+# They run with the newest one (`minimal`, and with others beside them on Python 3.13).
 LIBRARIES = tuple(
     f"plugins/{name}/"
     for name in (

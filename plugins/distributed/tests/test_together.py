@@ -15,3 +15,9 @@ def test_utilities(together):
     ended = together("utilities.py", 2)
     assert ended.statuses == [0, 0], ended
     assert all("all is well" in text for text in ended.said)
+
+
+def test_pmap(together):
+    ended = together("mapped.py", 2, RABBET_NUM_CPU_DEVICES="2")
+    assert ended.statuses == [0, 0], ended
+    assert all("all is well" in text for text in ended.said)

@@ -16,7 +16,8 @@ from rabbet_parallel.mapping import shard_map, smap
 from rabbet_parallel.current import get_mesh, set_mesh
 from rabbet_parallel.meshes import Mesh, make_mesh
 from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.pmapping import device_put_replicated, device_put_sharded, pmap
+from rabbet_parallel.per_device import device_put_replicated, device_put_sharded
+from rabbet_parallel.pmapping import pmap
 from rabbet_parallel.resharding import reshard
 from rabbet_parallel.specs import PartitionSpec
 

@@ -1,12 +1,9 @@
 """``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
 
-import functools
 import inspect
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import rabbet
 from rabbet import devices as all_devices
 from rabbet import lax, tree
@@ -23,14 +20,12 @@ from rabbet.extend.functions import (
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
-from rabbet_parallel.arrays import make_array_from_single_device_arrays
 from rabbet_parallel.mapping import shard_map
 from rabbet_parallel.meshes import Mesh
-from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.nested import NeedsAxis, around, axis_for, example, together
+from rabbet_parallel.rows import UNNAMED, Shared, Whole, grid_of, own_share, refuse_global
 from rabbet_parallel.specs import PartitionSpec
 
-UNNAMED = "_pmap"
 # What the compiled function of a pmap takes, whatever parameters the function of the user's has.
 LEAVES = inspect.Signature([inspect.Parameter("leaves", inspect.Parameter.VAR_POSITIONAL)])
 
@@ -65,13 +60,16 @@ def pmap(
         with an entry for each argument, a prefix of it.
       out_axes: where the mapped dimension stands in the results; None: one device's result, for all.
       static_broadcasted_argnums: positions of arguments that are compiled in by value.
-      devices: those to use, by default the first ones.
+      devices: those to use, by default the first ones (of each process).
       backend: a platform, instead of ``devices``.
-      axis_size: how many examples there are; needed where no argument is mapped.
+      axis_size: how many examples there are, in all processes; needed where no argument is mapped.
       donate_argnums: positions of arguments whose memory may be reused.
 
     Returns:
       a function of the same arguments. The mapped dimension may be at most as long as there are devices.
+      Over several processes each calls it with its own rows and gets its own rows back, as many as it has
+      devices there (all have as many where ``devices`` is not given); collectives and ``axis_index`` go over
+      all of them, and what is not mapped must be the same in each.
       Within the function of another ``pmap`` it maps over devices, too: n outer and m inner examples need
       n * m of them, and what ``fun`` of the outer one does besides is done by each.
 
@@ -84,10 +82,11 @@ def pmap(
     """
     if not callable(fun):
         raise TypeError(f"pmap takes a function, got {type(fun).__name__}: {fun!r:.60}")
-    given = list(devices) if devices is not None else None if backend is None else all_devices(backend)
+    given = None if devices is None else list(devices)
+    static = static_broadcasted_argnums
     mapped = Pmapped(
-        fun, axis_name, in_axes, out_axes, static_broadcasted_argnums, given, axis_size, donate_argnums
-    )
+        fun, axis_name, in_axes, out_axes, static, given, backend, axis_size, donate_argnums
+    )  # fmt: skip
 
     placed = mapped.placed
 
@@ -120,10 +119,10 @@ def pmap(
 class Pmapped:
     """Behind the function that ``pmap`` returns: a compiled ``shard_map`` for each structure of arguments."""
 
-    def __init__(self, fun, name, in_axes, out_axes, static, devices, size, donated):
+    def __init__(self, fun, name, in_axes, out_axes, static, devices, backend, size, donated):
         self.fun, self.name, self.in_axes, self.out_axes = fun, name, in_axes, out_axes
         self.static, self.donated = as_tuple(static), as_tuple(donated)
-        self.devices, self.size = devices, size
+        self.devices, self.backend, self.size = devices, backend, size
         self.who = f"pmap of {describe_function(fun)}"
         self.compiled, self.inner = {}, {}  # for each kind of call; the axes of each pmap within
         # The same for arguments that are arrays which lie as they shall, by their placements.
@@ -214,7 +213,7 @@ class Pmapped:
         """The same within the function of another pmap."""
         given = self.given(args, kwargs)
         structure, places, size, count, static = given.key
-        if self.devices is not None:
+        if self.devices is not None or self.backend is not None:
             raise ShardingError(f"{self.who}: the pmap around it has the devices; give them there")
         name = axis_for(self.who, self.name if isinstance(self.name, str) else None, size)
         own = [example(name, x, p) for x, p in zip(given.leaves, places, strict=True)]
@@ -243,6 +242,7 @@ class Pmapped:
         )
         places += [0] * (len(leaves) - len(places))
         leaves = [array_or_tracer(x) for x in leaves]
+        refuse_global(self.who, leaves)
         places = tuple([self.place(p, x, i) for i, (p, x) in enumerate(zip(places, leaves, strict=True))])
         return Given((structure, places, self.size_of(leaves, places), count, static), leaves)
 
@@ -274,7 +274,7 @@ class Pmapped:
         """How many examples there are."""
         sizes = {typeof(x).shape[p] for x, p in zip(leaves, places, strict=True) if p is not None}
         if self.size is not None:
-            sizes.add(self.size)
+            sizes.add(own_share(self.who, self.size, self.there(), self.devices is not None))
         if len(sizes) != 1:
             what = f"of the sizes {sorted(sizes)}" if sizes else "none; give axis_size"
             raise ValueError(f"{self.who}: the mapped dimensions must have one size, got {what}")
@@ -282,26 +282,25 @@ class Pmapped:
             raise ValueError(f"{self.who}: there are no examples, the mapped dimensions have the size 0")
         return sizes.pop()
 
+    def there(self):
+        """The devices that there are for it."""
+        return all_devices(self.backend) if self.devices is None else self.devices
+
     def mesh(self, size, inner):
-        """As many devices as there are examples, with those of each pmap within."""
-        there = all_devices() if self.devices is None else self.devices
+        """As many devices as there are examples, with those of each pmap within: of all processes, and this
+        one's own.
+        """
         sizes = [size, *[n for _, n in inner]]
-        count = math.prod(sizes)
-        if count > len(there):
-            raise ShardingError(
-                f"{self.who}: {' x '.join(map(str, sizes))} examples need as many devices, and there are "
-                f"{len(there)}; map groups of them "
-                "with rb.vmap inside, or set RABBET_NUM_CPU_DEVICES for more CPU devices"
-            )
-        grid = np.empty(count, object)
-        grid[:] = there[:count]
+        grid, own = grid_of(self.who, self.there(), self.devices is not None, sizes)
         name = self.name if isinstance(self.name, str) else UNNAMED
-        return Mesh(grid.reshape(sizes), (name, *[n for n, _ in inner]))
+        names = (name, *[n for n, _ in inner])
+        mesh = Mesh(grid, names)
+        return mesh, mesh if own is grid else Mesh(own, names)
 
     def compile(self, key, inner):
         """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
         structure, places, size, count, static = key
-        mesh = self.mesh(size, inner)
+        mesh, own = self.mesh(size, inner)
         axis = mesh.axis_names[0]
         fixed = dict(static)
 
@@ -326,9 +325,9 @@ class Pmapped:
         named.__signature__ = LEAVES
         mapped = shard_map(named, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
         donated = self.donated_leaves(structure, count, fixed)
-        shardings = tuple([NamedSharding(mesh, s) for s in ins])
-        placed = functools.partial(place_leaves, shardings)
-        return Made(rabbet.jit(mapped, donate_argnums=donated or None), placed, donated)
+        rows = Whole(mesh, ins) if own is mesh else Shared(self.who, mesh, own, ins)
+        compiled = rabbet.jit(mapped, donate_argnums=donated or None)
+        return Made(rows.results(compiled), rows.placed, donated)
 
     def donated_leaves(self, structure, count, fixed):
         """The positions of the leaves that may be reused."""
@@ -338,22 +337,6 @@ class Pmapped:
         return [
             leaf for n, a in zip(positions, moving, strict=True) if n in wanted for leaf in tree.leaves(a)
         ]
-
-
-def place_leaves(shardings, leaves):
-    """Arguments on the devices; arrays that lie there otherwise are laid anew."""
-    return [
-        x if is_tracer(x) or lies_as(x, s) else rabbet.device_put(x, s)
-        for x, s in zip(leaves, shardings, strict=True)
-    ]
-
-
-def lies_as(x, sharding):
-    """Whether an array has its parts where a sharding over several devices wants them, whichever mesh said
-    so; then it need not be copied, and what is donated is its own memory.
-    """
-    own = x.sharding
-    return typeof(x).spread is None and own.is_equivalent_to(sharding, x.ndim)
 
 
 def is_none(node):
@@ -366,43 +349,4 @@ def as_tuple(numbers):
     return (numbers,) if isinstance(numbers, int) else tuple(numbers)
 
 
-def device_put_sharded(shards, devices):
-    """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the
-    devices.
-
-    Args:
-      shards: a sequence of pytrees of one structure, with arrays of equal types.
-      devices: as many devices.
-
-    Example:
-      >>> rb.device_put_sharded([rnp.ones(2)], rb.devices('cpu')[:1])
-      Array([[1., 1.]], dtype=float32)
-    """
-    devices, shards = list(devices), list(shards)
-    if len(shards) != len(devices):
-        raise ValueError(f"device_put_sharded: {len(shards)} shards for {len(devices)} devices")
-    sharding = NamedSharding(Mesh(devices, (UNNAMED,)), PartitionSpec(UNNAMED))
-
-    def together(*given):
-        parts = [array_or_tracer(p) for p in given]
-        if len({(typeof(p).shape, typeof(p).dtype) for p in parts}) != 1:
-            kinds = ", ".join(sorted({typeof(p).str_short() for p in parts}))
-            raise ValueError(f"device_put_sharded: the shards must have one type, got {kinds}")
-        placed = [rabbet.device_put(lax.expand_dims(p, (0,)), d) for p, d in zip(parts, devices, strict=True)]
-        shape = (len(devices), *typeof(parts[0]).shape)
-        return make_array_from_single_device_arrays(shape, sharding, placed)
-
-    return tree.map(together, *shards)
-
-
-def device_put_replicated(x, devices):
-    """``x``, a pytree of arrays, once for each device, with a new first dimension over the devices.
-
-    Example:
-      >>> rb.device_put_replicated(np.float32(2), rb.devices()[:1])
-      Array([2.], dtype=float32)
-    """
-    return device_put_sharded([x] * len(list(devices)), devices)
-
-
-__all__ = ["device_put_replicated", "device_put_sharded", "pmap"]
+__all__ = ["pmap"]
