@@ -1,4 +1,4 @@
-"""Products of 8-bit integers as they are written for a GPU."""
+"""Products of 8-bit numbers, and numbers of fewer bits, as they are written for a GPU."""
 
 import numpy as np
 import pytest
@@ -33,3 +33,12 @@ def test_negative_padding_of_numbers_of_few_bits_goes_by_bytes():
     f = rb.jit(lambda x: lax.pad(x, x.dtype.type(0), [(-1, 2, 0)]))
     text = f.trace(rb.ShapeDtypeStruct((6,), "int4")).lower(platforms=("cuda",)).as_text()
     assert "(tensor<6xi8>, tensor<i8>) -> tensor<7xi8>" in text
+
+
+@pytest.mark.needs("float8_e4m3fn")
+@pytest.mark.parametrize("dtype, apart", [("float8_e4m3fn", 1), ("float4_e2m1fn", 1), ("bfloat16", 0)])
+def test_what_is_quantized_loses_its_digits(dtype, apart):
+    """XLA for GPUs leaves conversions there and back out, which a barrier prevents."""
+    f = rb.jit(lambda x: x.astype(dtype).astype("float32"))
+    text = f.trace(rb.ShapeDtypeStruct((6,), "float32")).lower(platforms=("cuda",)).as_text()
+    assert text.count("stablehlo.optimization_barrier") == apart

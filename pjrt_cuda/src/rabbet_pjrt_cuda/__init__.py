@@ -48,7 +48,7 @@ LINALG = "rabbet.lax.linalg"
 CONVOLUTION = "rabbet_convolution"
 LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cuda.lowering.contractions", "dot_general")
-LOWERINGS.later("rabbet_pjrt_cuda.lowering.few_bits", "pad")
+LOWERINGS.later("rabbet_pjrt_cuda.lowering.few_bits", "convert_element_type", "pad")
 LOWERINGS.later("rabbet_pjrt_cuda.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later(
     "rabbet_pjrt_cuda.lowering.factors", "cholesky", "lu", "lu_pivots_to_permutation", owner=LINALG
