@@ -263,3 +263,19 @@ def test_bytes_on_devices():
     whole.delete()
     with pytest.raises(rb.errors.DeletedArrayError):
         whole.on_device_size_in_bytes()
+
+
+def test_a_reference_has_an_array_of_its_own():
+    new_ref = pytest.importorskip("rabbet.ref").new_ref
+    whole = np.arange(8, dtype=np.float32)
+    given = rb.device_put(whole, NamedSharding(rb.make_mesh((8,), ("x",)), P("x")))
+    ref = new_ref(given)
+    read = ref[...]
+    given.delete()
+    ref[0] = 9.0
+    read.delete()
+    assert np.array_equal(ref[...], [9, *whole[1:]]) and ref.sharding.spec == P("x")
+    written = rb.device_put(2 * whole, ref.sharding)
+    ref[...] = written
+    written.delete()
+    assert np.array_equal(ref[...], 2 * whole)

@@ -10,7 +10,7 @@ from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 from rabbet.ref import reference
-from rabbet.ref.reference import Ref
+from rabbet.ref.reference import Ref, apart
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Ref:
@@ -37,7 +37,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
     """
     if isinstance(init_val, Cell):
         raise TypeError(f"new_ref takes an array, got {init_val!r:.60}; read its value with ref[...]")
-    value = array_or_tracer(init_val, captured=True)
+    value = apart(array_or_tracer(init_val))
     aval = typeof(value)
     if aval.weak_type:
         value = lax.convert_element_type(value, aval.dtype)

@@ -1,6 +1,6 @@
 """The classes: ``Ref``, a part of one (``View``), and ``AbstractRef``, which only says a type."""
 
-from rabbet import Array, lax
+from rabbet import Array, device_put, lax
 from rabbet.extend.cells import Cell, read, write
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
@@ -143,15 +143,26 @@ def get(ref, index):
     value = read(ref)
     for step in steps:
         value = value[step]
-    # A handle of its own: who donates or deletes what was read leaves the reference as it is.
-    return array_or_tracer(value, captured=True) if type(value) is Array else value
+    return value if steps else apart(value)
+
+
+def apart(value):
+    """An array apart from that of the reference, as another handle or as a copy: who donates or deletes one
+    leaves the other as it is.
+    """
+    if type(value) is not Array:
+        return value
+    devices = value.sharding.device_set
+    if len(devices) == 1 and next(iter(devices)).platform == "cpu":
+        return array_or_tracer(value, captured=True)
+    return device_put(value, may_alias=False)
 
 
 def put(ref, index, value):
     """Replace a part."""
     ref, steps = _parts(ref, index)
     value = _fitting(value, ref, _shape_of(ref, steps))
-    write(ref, _with_part(read(ref), steps, lambda at: at.set(value)) if steps else value)
+    write(ref, _with_part(read(ref), steps, lambda at: at.set(value)) if steps else apart(value))
 
 
 def swap(ref, index, value):
@@ -179,7 +190,7 @@ def _with_part(whole, steps, change):
 
 def _fitting(value, ref, shape):
     """``value`` as an array of the dtype and shape that is replaced."""
-    value = array_or_tracer(value, captured=True)
+    value = array_or_tracer(value)
     aval = typeof(value)
     fits = aval.dtype == ref.dtype or (
         aval.weak_type and not (ref.dtype.kind in "biu" and aval.dtype.kind in "fc")
