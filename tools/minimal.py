@@ -79,7 +79,7 @@ def main():
     parser.add_argument(
         "--into", type=pathlib.Path, required=True, help="a folder for wheels and environments"
     )
-    parser.add_argument("--rows", default=2, type=int, help="of each test with parameters; 0: all")
+    parser.add_argument("--rows", default=1, type=int, help="of each test with parameters; 0: all")
     parser.add_argument("plugins", nargs="*")
     options = parser.parse_args()
     known = {folder.name: folder for folder in distributions().values() if folder.parent.name == "plugins"}
