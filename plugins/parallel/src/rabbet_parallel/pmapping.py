@@ -74,7 +74,8 @@ def pmap(
       n * m of them, and what ``fun`` of the outer one does besides is done by each.
 
     Raises:
-      ShardingError: for more examples than devices. ValueError: for mapped dimensions of different sizes.
+      ShardingError: for more examples than devices; over several processes for an array that lies over
+        them, and within a transformation. ValueError: for mapped dimensions of different sizes.
 
     Example:
       >>> rb.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.float32([5.0]))

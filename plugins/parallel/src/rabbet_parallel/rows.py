@@ -13,7 +13,6 @@ from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_parallel.arrays import make_array_from_single_device_arrays
 from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.specs import names_in
 
 UNNAMED = "_pmap"
 
@@ -133,7 +132,6 @@ class Shared:
 
     def __init__(self, who, mesh, own, specs):
         self.who, self.mesh, self.own, self.specs = who, mesh, own, specs
-        self.axis = mesh.axis_names[0]
 
     def placed(self, leaves):
         """Arrays over the devices of all processes, of this one's rows.
@@ -154,9 +152,7 @@ class Shared:
                 f"{self.who} over several processes takes arrays, got the traced {typeof(x).str_short()}; "
                 "transform the function within it instead, or use shard_map"
             )
-        parts = [s.data for s in device_put(x, NamedSharding(self.own, spec)).addressable_shards]
-        shape = self.resized(x.shape, spec, self.own, self.mesh)
-        return make_array_from_single_device_arrays(shape, NamedSharding(self.mesh, spec), parts)
+        return of_parts(device_put(x, NamedSharding(self.own, spec)), NamedSharding(self.mesh, spec))
 
     def results(self, program):
         """The program, with this process's rows as its results."""
@@ -168,18 +164,15 @@ class Shared:
 
     def taken(self, x):
         """This process's rows of a result."""
-        if is_tracer(x):
-            return x
-        spec = x.sharding.spec
-        shape = self.resized(x.shape, spec, self.mesh, self.own)
-        parts = [s.data for s in x.addressable_shards]
-        return make_array_from_single_device_arrays(shape, NamedSharding(self.own, spec), parts)
+        return x if is_tracer(x) else of_parts(x, NamedSharding(self.own, x.sharding.spec))
 
-    def resized(self, shape, spec, before, after):
-        """A shape with as many rows as another mesh has."""
-        rows = [self.axis in names_in(e) for e in spec] + [False] * (len(shape) - len(spec))
-        old, new = before.shape[self.axis], after.shape[self.axis]
-        return tuple([n // old * new if row else n for n, row in zip(shape, rows, strict=True)])
+
+def of_parts(x, sharding):
+    """What this process's parts of an array are under another sharding with a device for each of them."""
+    parts = [shard.data for shard in x.addressable_shards]
+    counts, _ = sharding.tiles(x.ndim)
+    shape = tuple([n * count for n, count in zip(parts[0].shape, counts, strict=True)])
+    return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
 def lies_as(x, sharding):
