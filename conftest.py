@@ -81,7 +81,7 @@ def pytest_runtest_call(item):
 def leave_rows_out(items, most):
     """Keep at most so many rows of each test with parameters, the first among them; return the rest.
 
-    Of an exhaustive test five times as many stay. `pytest.mark.rows(2)` on a test says how many there are to
+    Of an exhaustive test 15 times as many stay. `pytest.mark.rows(2)` on a test says how many there are to
     be whatever `most` is: its first ones.
     """
     by_test = {}
@@ -94,7 +94,7 @@ def leave_rows_out(items, most):
             chosen.update(rows[: mark.args[0]])
             continue
         exhaustive = any(row.get_closest_marker("exhaustive") for row in rows)
-        count = min(5 * most if exhaustive else most, len(rows))
+        count = min(15 * most if exhaustive else most, len(rows))
         chosen.update(rows[i * len(rows) // count] for i in range(count))
     left_out = [item for item in items if item not in chosen]
     items[:] = [item for item in items if item in chosen]
@@ -102,7 +102,7 @@ def leave_rows_out(items, most):
 
 
 # What runs every primitive or library function in every dtype, and what takes long and says the same on every
-# Python: the environment of the oldest jaxlib runs these, and `capi` those of primitives.
+# Python: the environment of the oldest jaxlib runs a part of these, `capi` more of those of primitives.
 EXHAUSTIVE = (
     "core/tests/primitives/",
     "core/tests/runtime/test_crowding.py",
