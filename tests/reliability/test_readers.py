@@ -76,7 +76,7 @@ def test_bytes_of_others_are_refused_before_they_are_unpickled(program):
         def __reduce__(self):
             return (pytest.fail, ("unpickled what it did not write",))
 
-    for foreign in (pickle.dumps(Bomb()), b"", b"rabbet program 2\n", b"rabbet program 2\n" + bytes(32)):
+    for foreign in (pickle.dumps(Bomb()), b"", b"rabbet program 3\n", b"rabbet program 3\n" + bytes(32)):
         with pytest.raises(ValueError, match="damaged, or were not made by"):
             serialize_executable.deserialize_and_load(foreign, in_tree, out_tree)
 

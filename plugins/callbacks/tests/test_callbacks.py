@@ -123,7 +123,7 @@ def test_what_is_no_callback_and_what_is_no_array():
         rb.io_callback(host_of, struct(), "x")
     with pytest.raises(TypeError, match=r"what host_of .* returns.*ShapeDtypeStruct.*got float 1.0"):
         rb.io_callback(host_of, 1.0, 1.0)
-    with pytest.raises(NotImplementedError, match="sharding is not supported"):
+    with pytest.raises(TypeError, match="sharding is a SingleDeviceSharding"):
         rb.pure_callback(host_of, struct(), 1.0, sharding=object())
 
 

@@ -135,3 +135,45 @@ def test_diagonals(shape, offset, data):
     rows, columns = [i.diagonal(offset) for i in np.indices((shape[axis1], shape[axis2]))]
     np.moveaxis(wanted, (axis1, axis2), (-2, -1))[..., rows, columns] = weights
     equal(rb.grad(lambda x: rnp.vdot(rnp.diagonal(x, *places), weights))(x), wanted)
+
+
+# ------------------------------------------------------------------------- slices, and rounding of integers
+@pytest.mark.parametrize("axis", (0, 1, -1))
+@pytest.mark.parametrize("dtype", ("i4", "f4", "?"))
+def test_unique_slices_of_a_size(axis, dtype):
+    draw = np.random.default_rng(axis + 7)
+    whole = draw.integers(0, 2, (9, 3, 7) if axis == 0 else (2, 9))
+    want = np.unique(whole, True, True, True, axis=axis)
+    # NaN stands for 1: it comes last, too, and all are one here; NumPy's are none of them equal in slices.
+    shown = lambda x: np.where(x == 1, np.nan, 0).astype(dtype) if dtype == "f4" else x.astype(dtype)
+    x, want = shown(whole), (shown(want[0]), *want[1:])
+    size = want[0].shape[axis]
+    every = {"return_index": True, "return_inverse": True, "return_counts": True, "axis": axis}
+    jitted = rb.jit(lambda x, size: rnp.unique(x, **every, size=size), static_argnums=1)
+    for found in (rnp.unique(x, **every, size=size), jitted(x, size)):
+        for mine, theirs in zip(found, want, strict=True):
+            np.testing.assert_array_equal(mine, np.reshape(theirs, mine.shape))
+    values, _, _, counts = rnp.unique(x, **every, size=size + 2, fill_value=1)
+    rest = np.moveaxis(np.asarray(values), axis, 0)[size:]
+    assert rest.shape[0] == 2 and (rest == 1).all() and counts[size:].tolist() == [0, 0]
+    np.testing.assert_array_equal(rnp.unique(x, axis=axis, size=1), np.take(want[0], [0], axis))
+
+
+def test_unique_slices_of_nothing():
+    for shape in ((0, 3), (3, 0)):
+        empty = np.zeros(shape, np.float32)
+        found = rnp.unique(empty, axis=0, size=2)
+        assert found.shape == (2, shape[1])
+
+
+@given(hnp.arrays(st.sampled_from(["i1", "u1", "i2", "u2", "i4"]), st.integers(0, 20)), st.integers(-4, 0))
+def test_rounding_integers_before_the_point(x, decimals):
+    unit, low = 10**-decimals, int(np.iinfo(x.dtype).min)
+    span = 1 << (8 * x.itemsize)
+
+    def exact(n):
+        whole, rest = divmod(n, unit)
+        up = 2 * rest > unit or (2 * rest == unit and whole % 2 == 1)
+        return ((whole + up) * unit - low) % span + low
+
+    assert rnp.round(x, decimals).tolist() == [exact(n) for n in x.tolist()]

@@ -7,7 +7,7 @@ from rabbet.runtime.array import Shard
 from rabbet.runtime.described import is_described, topology_devices
 from rabbet.runtime.device_groups import DeviceGroup, device_group
 from rabbet.runtime.ordering import OrderedSharding, in_order
-from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
+from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding, TiledSharding
 from rabbet.runtime.shared_memory import to_donate
 from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
 from rabbet.runtime.spreads import Spread, spread_of
@@ -23,6 +23,7 @@ __all__ = [
     "Sharding",
     "SingleDeviceSharding",
     "Spread",
+    "TiledSharding",
     "as_place",
     "bring_to",
     "device_group",

@@ -18,15 +18,17 @@ class HostCallback(NamedTuple):
       in_avals: the types of its arguments.
       tokens: how many tokens come before the arguments, and before the results.
       out_avals: the types of its results.
+      device: which of several devices calls it; None: the first of this process.
     """
 
     function: Callable[[list], list]
     in_avals: tuple[ShapedArray, ...]
     tokens: int = 0
     out_avals: tuple[ShapedArray, ...] = ()
+    device: object = None
 
 
-def write_python_call(op, function, names, effect=None):
+def write_python_call(op, function, names, effect=None, device=None):
     """Write a call of Python as the lowering of an operation.
 
     Args:
@@ -34,12 +36,14 @@ def write_python_call(op, function, names, effect=None):
       function: see ``HostCallback``.
       names: the operands.
       effect: the ``Effect`` of the call. Without one the call may be left out, or made once for two.
+      device: the ``Device`` of a program over several that calls it, with whole operands; None: the first.
 
     Returns:
       the names of the results.
 
     Raises:
       MissingRule: programs of this platform cannot call Python (``Backend.python_call``).
+      ShardingError: the program does not run on ``device``.
 
     Example:
       >>> from rabbet.extend.primitive import Primitive, write_python_call
@@ -58,7 +62,8 @@ def write_python_call(op, function, names, effect=None):
             "host or on the CPU"
         )
     threaded = (effect,) if effect is not None and effect.ordered else ()
-    callback = HostCallback(function, tuple(op.in_avals), len(threaded), tuple(op.out_avals))
+    avals = tuple(op.in_avals), tuple(op.out_avals)
+    callback = HostCallback(function, avals[0], len(threaded), avals[1], device)
     operands = ", ".join([*[op.token(e) for e in threaded], *names])
     # Tokens come first here, where jaxlib expects them.
     ins, outs = (
@@ -74,7 +79,7 @@ def write_python_call(op, function, names, effect=None):
     n = len(op.out_avals) + len(threaded)
     results = op.emit_all(
         f"stablehlo.custom_call @{op.python_call}({operands}) {{api_version = 4 : i32, "
-        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device}"
+        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device(device)}"
         f"operand_layouts = [{given}], result_layouts = [{returned}], "
         f"backend_config = {{index = {op.callback(callback)} : ui64}}}} : ({ins}) -> "
         f"{outs if n == 1 else f'({outs})'}",

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from rabbet.errors import ShardingError
 from rabbet.lowering import custom_calls, stopping
 from rabbet.lowering.attributes import mark_result
 from rabbet.lowering.regions import TOKEN, Region, types_of
@@ -128,15 +129,31 @@ class Site:
         """
         return self.device_count if self.manual is None else self.manual.left
 
-    @property
-    def on_one_device(self):
+    def on_one_device(self, device=None):
         """An attribute, with a comma behind it, by which an operation of a program over several devices
-        happens on the first of them, with whole operands; nothing in other programs and where each device
-        computes by itself.
+        happens on one of them, by default the first, with whole operands; nothing in other programs and where
+        each device computes by itself.
+
+        Raises:
+          ShardingError: the program does not run on ``device``, or each device computes by itself.
         """
         if not self.is_cut_up:
+            if device is not None and self.manual is not None:
+                raise ShardingError(
+                    f"{self.primitive.name} is to call Python on {device}, within shard_map, where each "
+                    "device calls it with its own part; leave sharding out"
+                )
             return ""
-        one = "<mesh<[], device_ids=[0]>, []>"
+        place = 0
+        if device is not None:
+            devices = () if self.like is None else self.like.device_order
+            if device not in devices:
+                raise ShardingError(
+                    f"{self.primitive.name} is to call Python on {device}, and its program runs on "
+                    f"{', '.join(map(str, devices)) or 'other devices'}; name one of these"
+                )
+            place = devices.index(device)
+        one = f"<mesh<[], device_ids=[{place}]>, []>"
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
     def whole(self, name, aval, dims=None):

@@ -1,8 +1,8 @@
 """What is said about attributes that arrays have and traced arrays have not: those of memory and devices."""
 
 SHARDING = (
-    "rb.typeof(x) tells how it lies where axes are explicit, debug.inspect_array_sharding shows it when the "
-    "program runs, and lax.with_sharding_constraint sets it"
+    "rb.typeof(x) tells how it lies where axes are explicit, debug.inspect_array_sharding shows how the "
+    "compiler lays it out, and lax.with_sharding_constraint sets it"
 )
 WAITING = "leave it out, and wait for the results of the whole program outside"
 OUTSIDE = "ask the results of the whole program, outside"

@@ -50,7 +50,8 @@ def for_device(callback, device):
     n = callback.tokens
     before = (None,) * n
     group = device if type(device) is DeviceGroup else None
-    device = lying_on(device.local_devices[0] if group is not None else device)
+    asked = callback.device if group is not None and callback.device in group.local_devices else None
+    device = lying_on(asked or (device.local_devices[0] if group is not None else device))
 
     def call(*views):
         running.depth += 1

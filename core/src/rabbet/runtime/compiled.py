@@ -144,13 +144,15 @@ def program_entry(run):
 def pack_executable(executable, options=None):
     """What another process needs to run a compiled program: a dict that pickles; see ``unpack_executable``.
 
-    One that came from disk is compiled again: written out a second time it would lack functions.
+    One that came from disk is compiled again: written out a second time it would lack functions. Where a
+    program runs on several devices, the dict has their ``Device``s, within shardings.
 
     Args:
       options: those that it was compiled with.
 
     Raises:
-      ValueError: for a program that calls Python functions or has effects, or that XLA cannot write out.
+      ValueError: for a program that calls Python functions or has effects, whose devices belong to several
+        processes, or that XLA cannot write out.
 
     Example:
       >>> from rabbet.extend.backend import compile_program, lower_program
@@ -162,10 +164,18 @@ def pack_executable(executable, options=None):
       [Array(9., dtype=float32)]
     """
     lowering = executable.lowering
-    if lowering.spread is not None:
+    spread = lowering.spread
+    if spread is not None:
+        if not executable.device.is_local:
+            raise ValueError(
+                f"{lowering.name!r} runs on devices of several processes, and bytes hold what one of them "
+                "runs; the persistent cache serves each"
+            )
+        spread = spread._replace(outs=executable.out_shardings)
+    if lowering.module.partitioners:
         raise ValueError(
-            f"{lowering.name!r} runs on several devices, and such programs are not packed in this version; "
-            "another process finds them in the persistent cache"
+            f"{lowering.name!r} asks Python how it is cut up (custom_partitioning), which bytes cannot hold; "
+            "compile it where it is to run"
         )
     if lowering.module.callbacks or lowering.effects:
         raise ValueError(
@@ -185,7 +195,8 @@ def pack_executable(executable, options=None):
         "versions": (adapter.version(), machine(executable.device)),
         "blob": blob,
         "module": tuple(lowering.module),
-        "lowering": {f: getattr(lowering, f) for f in KEPT},
+        "lowering": {**{f: getattr(lowering, f) for f in KEPT}, "spread": spread},
+        "options": options,
     }
 
 
@@ -214,7 +225,8 @@ KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all", "stops"
 
 
 def unpack_executable(packed, device=None):
-    """The ``Executable`` that ``pack_executable`` took apart, on ``device``.
+    """The ``Executable`` that ``pack_executable`` took apart, on ``device``; one that runs on several devices
+    on those of its shardings.
 
     Raises:
       ValueError: if it was made by another version, for another platform, or is damaged.
@@ -226,6 +238,9 @@ def unpack_executable(packed, device=None):
       ...
       ValueError: the program was packed by another version; compile it again
     """
+    spread = packed["lowering"].get("spread")
+    if spread is not None:
+        device = spread.group
     device = device or devices.devices(packed["lowering"]["platform"])[0]
     here = adapter.version(), machine(device)
     if len(packed["versions"]) != len(here):
@@ -240,7 +255,9 @@ def unpack_executable(packed, device=None):
     lowering = program.Lowering(jaxpr=unknown, module=module, effects=frozenset(), **packed["lowering"])
     device.client.backend.provide(custom_calls.targets(module.key_text))
     try:
-        exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list)
+        # What is compiled for one group of devices serves others, which the options name.
+        options = None if spread is None else program.options_for(lowering, device, packed["options"])
+        exe = adapter.deserialize(device.raw.client, packed["blob"], device.device_list, options)
     except adapter.XlaRuntimeError as error:
         raise ValueError(f"the program cannot be loaded: {error}") from None
     return program.Executable(Loaded(exe, "disk"), lowering, device, "disk", 0.0)

@@ -318,6 +318,48 @@ class EverywhereSharding(Sharding):
         return f"replicated over {self._group}"
 
 
+class TiledSharding(Sharding):
+    """How an array lies over a group where nobody says it by names: into how many parts each dimension is
+    cut, and which of them each device has (see ``Sharding.tiles``).
+
+    Example:
+      >>> from rabbet.extend.sharding import TiledSharding, device_group
+      >>> group = device_group(tuple(rb.devices()[:1]))
+      >>> TiledSharding(group, (1, 1), np.zeros((1, 2), int)).shard_shape((4, 3))
+      (4, 3)
+    """
+
+    __slots__ = ("_counts", "_group", "_parts")
+
+    def __init__(self, group, counts, parts):
+        self._group, self._counts, self._parts = group, tuple(counts), np.asarray(parts)
+
+    device_order = property(lambda self: self._group.devices, doc="The devices of the group.")
+
+    @property
+    def is_fully_replicated(self):
+        """Whether each device holds all of the array."""
+        return all(n == 1 for n in self._counts)
+
+    def tiles(self, ndim):
+        """How arrays are cut; all have as many dimensions as it was made for."""
+        return self._counts, self._parts
+
+    def __eq__(self, other):
+        return (
+            type(other) is TiledSharding
+            and self._group is other._group
+            and self._counts == other._counts
+            and bool((self._parts == other._parts).all())
+        )
+
+    def __hash__(self):
+        return hash((TiledSharding, self._group, self._counts, self._parts.tobytes()))
+
+    def __repr__(self):
+        return f"TiledSharding({self._counts} parts, on {self._group})"
+
+
 @functools.lru_cache(maxsize=4096)
 def raw_sharding(sharding, ndim, physical_ndim):
     """jaxlib's form of a sharding over several devices; the same again for one asked for lately.
@@ -332,4 +374,4 @@ def raw_sharding(sharding, ndim, physical_ndim):
     return raw
 
 
-__all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "raw_sharding"]
+__all__ = ["EverywhereSharding", "Sharding", "SingleDeviceSharding", "TiledSharding", "raw_sharding"]

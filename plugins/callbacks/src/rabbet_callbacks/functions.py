@@ -5,6 +5,7 @@ import functools
 from rabbet import dtypes, tree
 from rabbet.extend.functions import describe_function, folded, is_python_scalar
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.sharding import SingleDeviceSharding
 
 from rabbet_callbacks import primitives
 from rabbet_callbacks.host_functions import taken_apart
@@ -19,6 +20,8 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
         returns what ``result_shape_dtypes`` promises. It may be called any number of times, or not at all
         where its result is not needed.
       result_shape_dtypes: a pytree of objects with ``shape`` and ``dtype``.
+      sharding: in a program over several devices the one that calls, as a ``SingleDeviceSharding``; None: the
+        first of them.
       vmap_method: what ``vmap`` does. None: refuses. ``"sequential"``: one call per example, in a loop;
         ``"sequential_unrolled"``: the same, each a call of its own. The others call once, with the batch
         dimension in front of every mapped argument and of every result: the unmapped arguments get a
@@ -31,6 +34,7 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
     Raises:
       TypeError, ValueError: ``callback`` returned another structure, dtype or shape. What ``callback``
         itself raises arrives as it is.
+      ShardingError: the program does not run on the device of ``sharding``.
 
     Example:
       >>> rb.jit(lambda x: rb.pure_callback(np.sort, x, x))(rnp.array([3.0, 1.0, 2.0]))
@@ -41,10 +45,10 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
             f"pure_callback: vmap_method is one of {', '.join(map(repr, primitives.VMAP_METHODS))} or "
             f"None, got {vmap_method!r}"
         )
-    _one_device("pure_callback", sharding)
     return _bind(
-        primitives.pure_callback, callback, result_shape_dtypes, args, kwargs, vmap_method=vmap_method
-    )
+        primitives.pure_callback, callback, result_shape_dtypes, args, kwargs, sharding,
+        vmap_method=vmap_method,
+    )  # fmt: skip
 
 
 @folded
@@ -53,7 +57,7 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
     program gets there.
 
     Args:
-      callback, result_shape_dtypes: as for ``pure_callback``.
+      callback, result_shape_dtypes, sharding: as for ``pure_callback``.
       ordered: whether the calls happen in the order of the program, through loops, branches and calls, and
         after those of programs that were started before. ``vmap`` refuses ordered calls; of others it makes
         one per example.
@@ -68,8 +72,9 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
       >>> seen
       [2.0]
     """
-    _one_device("io_callback", sharding)
-    return _bind(primitives.io_callback, callback, result_shape_dtypes, args, kwargs, ordered=bool(ordered))
+    return _bind(
+        primitives.io_callback, callback, result_shape_dtypes, args, kwargs, sharding, ordered=bool(ordered)
+    )
 
 
 @folded
@@ -108,10 +113,11 @@ def look(who, callback, args, kwargs, ordered, numbers=True):
     primitives.debug_callback(*arrays, callback=function, ordered=bool(ordered))
 
 
-def _bind(primitive, callback, result_shape_dtypes, args, kwargs, **params):
+def _bind(primitive, callback, result_shape_dtypes, args, kwargs, sharding, **params):
     who = primitive.name
     wanted, out_tree = tree.flatten(result_shape_dtypes)
-    arrays, function = taken_apart(callback, who, args, kwargs, out_tree=out_tree)
+    device = _one_device(who, sharding)
+    arrays, function = taken_apart(callback, who, args, kwargs, out_tree=out_tree, device=device)
     out_avals = tuple([_promised(x, who, callback) for x in wanted])
     outs = primitive(*arrays, callback=function, out_avals=out_avals, **params)
     return tree.unflatten(out_tree, outs)
@@ -128,10 +134,14 @@ def _promised(x, who, callback):
 
 
 def _one_device(who, sharding):
-    if sharding is not None:
-        raise NotImplementedError(
-            f"{who}: sharding is not supported in this version, leave it out; got {sharding!r:.60}"
+    """The device of a ``SingleDeviceSharding``, or None."""
+    if sharding is None:
+        return None
+    if not isinstance(sharding, SingleDeviceSharding):
+        raise TypeError(
+            f"{who}: one device calls Python, so sharding is a SingleDeviceSharding, got {sharding!r:.60}"
         )
+    return sharding.device_order[0]
 
 
 __all__ = ["debug_callback", "io_callback", "look", "pure_callback"]

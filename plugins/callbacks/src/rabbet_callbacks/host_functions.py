@@ -39,14 +39,15 @@ class HostFunction:
       structure: the structure of ``(args, kwargs)``.
       places: what each leaf of it is: ``HOLE`` for an array, ``Fixed``, or the structure of a pytree of them.
       out_tree: the structure of the result; None: the result is ignored.
+      device: the one of a program over several devices that calls it; None: the first.
     """
 
-    __slots__ = ("function", "who", "structure", "places", "out_tree")
+    __slots__ = ("function", "who", "structure", "places", "out_tree", "device")
     # An operator with such a parameter is not kept with its primitive: that would keep the user's closures.
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, function, who, structure, places, out_tree):
-        self.function, self.who = function, who
+    def __init__(self, function, who, structure, places, out_tree, device=None):
+        self.function, self.who, self.device = function, who, device
         self.structure, self.places, self.out_tree = structure, places, out_tree
 
     name = property(lambda self: getattr(self.function, "__name__", type(self.function).__name__))
@@ -77,7 +78,9 @@ class HostFunction:
         """The same function where each of its arrays has become a pytree of arrays."""
         mine = iter(structures)
         places = [p if type(p) is Fixed else self._within(p, mine) for p in self.places]
-        return HostFunction(self.function, self.who, self.structure, tuple(places), self.out_tree)
+        return HostFunction(
+            self.function, self.who, self.structure, tuple(places), self.out_tree, self.device
+        )
 
     @staticmethod
     def _within(place, structures):
@@ -133,12 +136,13 @@ class HostFunction:
         return np.asarray(x).astype(aval.dtype, order="C")
 
 
-def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None):
+def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None, device=None):
     """The arrays among a call's arguments, and the ``HostFunction`` that puts them together again.
 
     Args:
       fixed: which leaves stay what they are although they could be arrays; then those that could not stay
         what they are, too. None: every leaf must be an array.
+      device: the one that calls the function.
 
     Raises:
       TypeError: ``function`` is not callable, or a leaf is no array and ``fixed`` is None.
@@ -162,7 +166,7 @@ def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None):
             is_fixed = fixed is not None and fixed(x)
             places.append(Fixed(x) if is_fixed else HOLE)
             arrays += [] if is_fixed else [x]
-    return arrays, HostFunction(function, who, structure, tuple(places), out_tree)
+    return arrays, HostFunction(function, who, structure, tuple(places), out_tree, device)
 
 
 __all__ = ["HOLE", "Fixed", "HostFunction", "taken_apart"]

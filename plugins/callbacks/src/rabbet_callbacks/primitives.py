@@ -57,7 +57,8 @@ def evaluate_callback(op, *arrays):
 def lower_callback(op, *names):
     callback, out_avals = op["callback"], tuple(op.out_avals)
     (effect,) = op.primitive.effects_of(op.params) or (None,)
-    return write_python_call(op, lambda arrays: callback.call(arrays, out_avals), names, effect)
+    function = lambda arrays: callback.call(arrays, out_avals)
+    return write_python_call(op, function, names, effect, callback.device)
 
 
 for _primitive in (pure_callback, io_callback, debug_callback):

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-from rabbet import devices
 from rabbet.extend.functions import to_array
 from rabbet.extend.native import pack_executable, unpack_executable
 from rabbet.extend.passes import ClosedJaxpr
@@ -32,12 +31,8 @@ def packed(compiled):
     )  # fmt: skip
 
 
-def unpacked(
-    executable, consts, name, avals, out_avals, names, static, donated, in_tree, out_tree, backend, device
-):
+def unpacked(executable, consts, name, avals, out_avals, names, static, donated, in_tree, out_tree, device):
     """A ``Compiled`` that runs what was packed."""
-    if device is None and backend is not None:
-        device = devices(backend)[0]
     loaded = unpack_executable(executable, device)
     fun = SimpleNamespace(__name__=name)
     signature = SimpleNamespace(
@@ -47,8 +42,15 @@ def unpacked(
     program = SimpleNamespace(closed=closed, out_tree=out_tree, name=name, cells=())
     asked = SimpleNamespace(fun=fun, options=None, device=loaded.device, donated=donated)
     lowered = SimpleNamespace(
-        asked=asked, signature=signature, program=program, avals=tuple(avals), key=None, donated=donated,
-        spread=None, device=None,
+        asked=asked,
+        signature=signature,
+        program=program,
+        avals=tuple(avals),
+        key=None,
+        donated=donated,
+        spread=loaded.lowering.spread,
+        device=None,
+        lowering=loaded.lowering,
     )
     return Compiled(lowered, loaded, None)
 

@@ -156,6 +156,7 @@ class AbstractMesh(_Axes):
     Args:
       axis_sizes, axis_names: tuples of one length.
       axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+      abstract_device: what the devices are, such as a ``device_kind``: anything with equality and a hash.
 
     Example:
       >>> mesh = rb.sharding.AbstractMesh((2, 4), ('data', 'model'))
@@ -163,7 +164,8 @@ class AbstractMesh(_Axes):
       (('data', 'model'), 4)
     """
 
-    def __init__(self, axis_sizes, axis_names, axis_types=None):
+    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+        self.abstract_device = abstract_device
         self.axis_names = checked_names(axis_names)
         self.axis_sizes = tuple([int(n) for n in axis_sizes])
         if len(self.axis_sizes) != len(self.axis_names):
@@ -178,10 +180,11 @@ class AbstractMesh(_Axes):
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            abstract_device=self.abstract_device,
         )
 
     def _key(self):
-        return self.axis_sizes, self.axis_names, self.axis_types
+        return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
 
     def __eq__(self, other):
         return type(other) is AbstractMesh and self._key() == other._key()

@@ -11,7 +11,7 @@ from rabbet.errors import ShardingError
 from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_value
 from rabbet.extend.passes import consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Primitive
-from rabbet.extend.sharding import Sharding
+from rabbet.extend.sharding import Sharding, TiledSharding
 from rabbet.extend.transform import bind_axes, typeof
 
 from rabbet_parallel.factors import whole_dimensions
@@ -84,24 +84,6 @@ def mesh_of(sharding):
     return mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
 
 
-class TiledSharding(Sharding):
-    """How an array lies where no ``PartitionSpec`` says it, or was not wanted: into how many parts each
-    dimension is cut, and which of them each device has. Those who get one may give it back.
-    """
-
-    def __init__(self, mesh, tiles):
-        self.mesh, self._tiles = mesh, tiles
-
-    device_order = property(lambda self: self.mesh.group.devices, doc="The mesh's devices, row by row.")
-
-    def tiles(self, ndim):
-        """How arrays are cut: see ``Sharding.tiles``."""
-        return self._tiles
-
-    def __repr__(self):
-        return f"TiledSharding({self._tiles[0]} parts, on {self.mesh})"
-
-
 class Asked:
     """What the compiler asks about one call in a program."""
 
@@ -157,7 +139,7 @@ class Asked:
         """A sharding on the mesh that is cut so."""
         spec = spec_of_tiles(self.mesh, *tiles) if self.call.decode_shardings else None
         if spec is None:
-            return TiledSharding(self.mesh, tiles)
+            return TiledSharding(self.mesh.group, *tiles)
         ndim = len(tiles[0])
         return NamedSharding(self.mesh, PartitionSpec(*spec, *[None] * (ndim - len(spec))))
 
@@ -222,4 +204,4 @@ def part(aval, sharding):
     return aval.update(shape=sharding.shard_shape(aval.shape), spread=None)
 
 
-__all__ = ["Asked", "TiledSharding", "custom_partitioning"]
+__all__ = ["Asked", "custom_partitioning"]

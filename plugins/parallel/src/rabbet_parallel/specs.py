@@ -24,8 +24,11 @@ class PartitionSpec:
     ``PartitionSpec.UNCONSTRAINED`` stands for a dimension that the compiler may cut as it likes, within
     ``with_sharding_constraint``.
 
+    ``unreduced`` and ``reduced``, sets of axes in JAX, may be given where they are empty.
+
     Raises:
       ShardingError: for an axis that occurs twice. TypeError: for what is none of these.
+      NotImplementedError: for axes in ``unreduced`` or ``reduced``.
 
     Example:
       >>> from rabbet.sharding import PartitionSpec as P
@@ -37,7 +40,12 @@ class PartitionSpec:
     UNCONSTRAINED = UNCONSTRAINED
 
     @folded
-    def __init__(self, *partitions):
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+        if unreduced or reduced:
+            raise NotImplementedError(
+                "PartitionSpec: sums that are not added up yet (unreduced, reduced) are not types of arrays "
+                "here; leave them out, and add up within shard_map by lax.psum"
+            )
         found = []
         for entry in partitions:
             if isinstance(entry, (tuple, list)):
@@ -49,6 +57,9 @@ class PartitionSpec:
         for name in names:
             if names.count(name) > 1:
                 raise ShardingError(f"{self}: the axis {name!r} occurs twice; an axis cuts one dimension")
+
+    unreduced = property(lambda self: frozenset(), doc="The axes over which sums are not added up: none.")
+    reduced = property(lambda self: frozenset(), doc="The axes over which gradients are not added up: none.")
 
     def __len__(self):
         return len(self.partitions)
@@ -91,9 +102,10 @@ class PartitionSpec:
         """How many dimensions have this entry."""
         return self.partitions.count(entry)
 
-    def update(self, *, partitions=None):
+    def update(self, *, partitions=None, unreduced=frozenset(), reduced=frozenset()):
         """A spec with other entries."""
-        return PartitionSpec(*(self.partitions if partitions is None else partitions))
+        partitions = self.partitions if partitions is None else partitions
+        return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 def names_in(entry):

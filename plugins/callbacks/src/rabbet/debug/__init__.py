@@ -13,9 +13,11 @@ import sys
 
 import numpy as np
 
-from rabbet.extend.functions import folded, public_module
+from rabbet import tree
+from rabbet.extend.functions import array_or_tracer, describe_value, folded, public_module
 from rabbet_callbacks import debug_callback as callback
 from rabbet_callbacks import look
+from rabbet_callbacks.inspecting import Told, inspect_sharding
 
 from rabbet.debug.pictures import visualize_array_sharding, visualize_sharding
 
@@ -190,10 +192,11 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
 
 
 def inspect_array_sharding(value, *, callback):
-    """Call ``callback`` on the sharding of an array when the program gets there.
+    """Call ``callback`` on the sharding of an array, also of one within a program.
 
-    In a compiled function over several devices that is the first device's, where Python functions run with
-    whole arrays; ``Compiled.output_shardings`` tells how results lie.
+    In a compiled function over several devices the compiler decides how values lie: it is called while the
+    function is compiled, once for each place in the program, and not when the program runs. Elsewhere it is
+    called when the program gets there.
 
     Example:
       >>> seen = []
@@ -201,7 +204,10 @@ def inspect_array_sharding(value, *, callback):
       >>> len(seen[0].device_set)
       1
     """
-    look("debug.inspect_array_sharding", lambda x: callback(x.sharding), (value,), {}, False)
+    if not callable(callback):
+        raise TypeError(f"debug.inspect_array_sharding takes a function, got {describe_value(callback)}")
+    for x in tree.leaves(value):
+        inspect_sharding(array_or_tracer(x), callback=Told(callback))
 
 
 @folded

@@ -1,16 +1,18 @@
 """Compiled functions as bytes, for another process with the same versions and the same hardware."""
 
 import hashlib
+import io
 import pickle
 from typing import Any
 
 from rabbet_jit.serializing import packed, unpacked
 
+from rabbet import Device, devices, local_devices
 from rabbet.extend.backend import as_device
 from rabbet.extend.functions import public_module
 
 # What the bytes start with: the format, then the hash of all that follows it.
-FORMAT = b"rabbet program 2\n"
+FORMAT = b"rabbet program 3\n"
 DIGEST = hashlib.sha256
 
 
@@ -25,8 +27,8 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
       pickle as they are.
 
     Raises:
-      ValueError: for a program that calls Python functions, which bytes cannot hold, or that was compiled for
-        hardware that is not here.
+      ValueError: for a program that calls Python functions, which bytes cannot hold, that was compiled for
+        hardware that is not here, or whose devices belong to several processes.
 
     Example:
       >>> from rabbet.experimental.serialize_executable import deserialize_and_load, serialize
@@ -34,7 +36,7 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
       >>> deserialize_and_load(*stored)(2.0)
       Array(3., dtype=float32, weak_type=True)
     """
-    content = pickle.dumps(packed(compiled))
+    content = by_places(packed(compiled), places_of(compiled))
     return FORMAT + DIGEST(content).digest() + content, compiled.in_tree, compiled.out_tree
 
 
@@ -48,13 +50,15 @@ def deserialize_and_load(
     Args:
       serialized, in_tree, out_tree: what ``serialize`` returned.
       backend: the platform to run on; by default the one that it was compiled for.
-      execution_devices: one ``Device`` in a list; by default the first of the platform.
+      execution_devices: ``Device``s in a list, as many as the program runs on; by default those of the
+        numbers that it was compiled for, for a program on one device the first of the platform.
 
     Returns:
       a ``Compiled``, which takes arguments of the types that it was compiled for.
 
     Raises:
-      ValueError: for bytes that are damaged, of another version of Rabbet or jaxlib, or for another platform.
+      ValueError: for bytes that are damaged, of another version of Rabbet or jaxlib, or for another platform,
+        and where there are fewer devices, or others given, than the program runs on.
 
     Example:
       >>> from rabbet.experimental.serialize_executable import deserialize_and_load, serialize
@@ -68,15 +72,54 @@ def deserialize_and_load(
         raise ValueError(
             "deserialize_and_load: these bytes are damaged, or were not made by serialize of this version"
         )
-    made = pickle.loads(content)
-    device = None
+    (platform, ids), program = pickle.loads(content)
     if execution_devices is not None:
-        if len(execution_devices) != 1:
-            raise NotImplementedError(
-                f"deserialize_and_load: a program runs on one device, got {len(execution_devices)}"
+        if len(execution_devices) != len(ids):
+            raise ValueError(
+                f"deserialize_and_load: the program runs on {len(ids)} device{'s' * (len(ids) > 1)}, and "
+                f"execution_devices has {len(execution_devices)}"
             )
-        device = as_device(execution_devices[0])
-    return unpacked(*made, in_tree, out_tree, backend, device)
+        places = [as_device(d) for d in execution_devices]
+    elif len(ids) == 1:
+        places = devices(backend or platform)[:1]
+    else:
+        here = {d.id: d for d in local_devices(backend=backend or platform)}
+        missing = [str(i) for i in ids if i not in here]
+        if missing:
+            raise ValueError(
+                f"deserialize_and_load: the program is for the {platform} devices "
+                f"{', '.join(map(str, ids))}, and {', '.join(missing)} are not here; name others by execution_devices"
+            )
+        places = [here[i] for i in ids]
+    return unpacked(*from_places(program, places), in_tree, out_tree, places[0])
+
+
+def places_of(compiled):
+    """The devices on which a compiled function runs, in their order."""
+    place = getattr(compiled, "device", None)
+    return getattr(place, "devices", (place,))
+
+
+def by_places(value, places):
+    """The bytes of a value in which devices are numbers: their places among ``places``."""
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, x):
+            return places.index(x) if isinstance(x, Device) else None
+
+    out = io.BytesIO()
+    Pickler(out).dump(value)
+    return pickle.dumps(((places[0].platform, [d.id for d in places]), out.getvalue()))
+
+
+def from_places(content, places):
+    """The value of bytes that ``by_places`` made, with these devices."""
+
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, number):
+            return places[number]
+
+    return Unpickler(io.BytesIO(content)).load()
 
 
 __all__ = ["deserialize_and_load", "serialize"]

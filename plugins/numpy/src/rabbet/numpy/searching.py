@@ -15,7 +15,7 @@ from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.numpy.arguments import as_array, check
+from rabbet.numpy.arguments import as_array, axis_of, check
 from rabbet.numpy.conversion import asarray
 from rabbet.numpy.logic import truth
 
@@ -216,9 +216,12 @@ def unique(
         values = elements_at(ar, rest[0], axis) if taken else asarray(values, ar.dtype)
         outs = [values, *(rest if return_index or not taken else rest[1:])]
         return tuple(outs) if len(outs) > 1 else values
-    if axis is not None and ar.ndim > 1:
-        raise NotImplementedError("unique of slices under jit (axis= together with size=) is not there yet")
-    values, first, inverse, counts = unique_of_size(ar, operator.index(size), fill_value, equal_nan=equal_nan)
+    if axis is not None:
+        axis = axis_of("unique", axis, ar.ndim)
+        found = unique_slices(ar, axis, operator.index(size), fill_value, equal_nan=equal_nan)
+    else:
+        found = unique_of_size(ar, operator.index(size), fill_value, equal_nan=equal_nan)
+    values, first, inverse, counts = found
     outs = [values]
     outs += [first] if return_index else []
     outs += [inverse] if return_inverse else []
@@ -260,6 +263,46 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
         lax.reshape(inverse, shape),
         counts,
     )
+
+
+@fused(static=("axis", "size", "equal_nan"))
+def unique_slices(ar, axis, size, fill_value, equal_nan=True):
+    """What ``unique_of_size`` gives, of the slices along an axis."""
+    from rabbet.numpy.indexing import take
+
+    n = ar.shape[axis]
+    others = [d for d in range(ar.ndim) if d != axis]
+    rows = lax.reshape(lax.transpose(ar, (axis, *others)), (n, math.prod(ar.shape[d] for d in others)))
+    ranks = ranks_of_slices(rows, equal_nan)
+    _, first, inverse, counts = unique_of_size(ranks, size, None)
+    if not n:
+        shape = tuple([size if d == axis else s for d, s in enumerate(ar.shape)])
+        return lax.full(shape, 0 if fill_value is None else fill_value, ar.dtype), first, inverse, counts
+    values = take(ar, first, axis)
+    if fill_value is not None:
+        shown = lax.broadcast_in_dim(lax.gt(counts, 0), values.shape, (axis,))
+        filler = lax.full(values.shape, lax.convert_element_type(fill_value, ar.dtype), ar.dtype)
+        values = lax.select(shown, values, filler)
+    return values, first, inverse, counts
+
+
+def ranks_of_slices(rows, equal_nan):
+    """A number for each row of a matrix: the smaller ones for those that come first in order, equal ones for
+    rows that are equal. Column by column, each from the ranks so far.
+    """
+    n = rows.shape[0]
+    dtype = dtypes.scalar_dtype(int)
+    zeros = lax.full((n,), 0, dtype)
+    if not n or not rows.shape[1]:
+        return zeros
+
+    def step(ranks, column):
+        order, values, where = lax.sort((ranks, column, lax.iota(dtype, n)), 0, num_keys=2)
+        new = lax.bitwise_or(run_starts(values, equal_nan), run_starts(order, False))
+        ordered = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1)
+        return zeros.at[where].set(ordered), None
+
+    return lax.scan(step, zeros, lax.transpose(rows, (1, 0)))[0]
 
 
 def run_starts(ordered, equal_nan):

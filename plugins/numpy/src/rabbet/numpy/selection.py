@@ -159,9 +159,6 @@ def round(a, decimals=0, out=None):
     """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the
     point.
 
-    Raises:
-      NotImplementedError: for integers and negative ``decimals``.
-
     Example:
       >>> rnp.around(rnp.array([0.5, 1.5, 2.345]), 2)
       Array([0.5 , 1.5 , 2.34], dtype=float32)
@@ -170,15 +167,33 @@ def round(a, decimals=0, out=None):
     decimals = operator.index(decimals)
     kind = kind_of(a)
     if kind in "biu":
-        if decimals < 0:
-            raise NotImplementedError(
-                "round: integers with negative decimals are not there yet; convert to a float dtype"
-            )
-        return as_array(a)
+        return to_multiples(as_array(a), 10**-decimals) if decimals < 0 and kind != "b" else as_array(a)
     if decimals == 0:
         return to_nearest_even(as_array(a))
     a, factor = as_array(a), 10.0**decimals
     return lax.div(to_nearest_even(lax.mul(a, factor)), factor)
+
+
+def to_multiples(a, unit):
+    """Integers as multiples of ``unit``, halves to the even one; 0 where the dtype does not reach half of it.
+    What would lie beyond the dtype wraps around, as sums do.
+    """
+    info = dtypes.iinfo(a.dtype)
+    if unit // 2 > info.max:
+        return lax.full_like(a, 0)
+    if unit > info.max:  # the nearest multiples are 0 and one that the dtype does not have
+        beyond = lax.gt(a, unit // 2), lax.lt(a, max(-(unit // 2), info.min))
+        wrapped = [(sign * unit - info.min) % (1 << info.bits) + info.min for sign in (1, -1)]
+        up, down = [lax.full_like(a, int(w)) for w in wrapped]
+        return lax.select(beyond[0], up, lax.select(beyond[1], down, lax.full_like(a, 0)))
+    rest = lax.rem(a, unit)  # of the sign of a
+    whole = lax.div(a, unit)
+    size = lax.abs(rest) if info.min < 0 else rest
+    odd = lax.ne(lax.rem(whole, 2), 0)
+    half = unit // 2
+    away = lax.bitwise_or(lax.gt(size, half), lax.bitwise_and(lax.eq(size, half), odd))
+    sign = lax.sign(rest)
+    return lax.mul(lax.add(whole, lax.select(away, sign, lax.full_like(a, 0))), unit)
 
 
 around = round
