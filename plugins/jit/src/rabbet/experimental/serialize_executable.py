@@ -88,7 +88,8 @@ def deserialize_and_load(
         if missing:
             raise ValueError(
                 f"deserialize_and_load: the program is for the {platform} devices "
-                f"{', '.join(map(str, ids))}, and {', '.join(missing)} are not here; name others by execution_devices"
+                f"{', '.join(map(str, ids))}, and {', '.join(missing)} are not here; name others by "
+                "execution_devices"
             )
         places = [here[i] for i in ids]
     return unpacked(*from_places(program, places), in_tree, out_tree, places[0])
