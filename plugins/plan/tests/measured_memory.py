@@ -2,14 +2,16 @@
 what the process took.
 """
 
+import ctypes
+import gc
 import json
 import sys
 from functools import partial
 
 import numpy as np
 import rabbet as rb
+from rabbet import lax, nn, planning
 from rabbet import numpy as rnp
-from rabbet import planning
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
@@ -31,11 +33,44 @@ def together(x):  # each device waits for the others while its temporary memory 
     return (y * (1 + y.sum())).sum(1)
 
 
+def convolved(x, w):
+    return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def attention(x):
+    weights = nn.softmax(rnp.einsum("bij,bkj->bik", x, x))
+    return rnp.einsum("bik,bkj->bij", weights, x)
+
+
+def scanned(x):
+    return lax.scan(lambda c, _: (rnp.sin(c) * 1.01, c.sum()), x, None, length=8)
+
+
+def two_layers(v, w, x):
+    return rb.grad(lambda v, w: rnp.tanh(x @ v @ w).sum(), (0, 1))(v, w)
+
+
+ALL = P(AXES)
+IMAGES = [((64, 64, 64, 64), ALL), ((3, 3, 64, 64), P())]
+WIDE = (4096, 1024)
+MATRIX, BATCH = ((4096, 4096), ALL), ((64, 512, 512), ALL)
 # A function, the shapes of its arguments and their specs, and the mesh.
 PROGRAMS = {
     "step": (step, [((4096,), P()), ((4096, 4096), P("data", None))], (4, 2)),
     "reduced": (reduced, [((4096, 1024), P()), ((1024, 4096), P())], (1, 1)),
     "together": (together, [((512, 256), P(AXES))], (4, 2)),
+    "gradients of two layers": (two_layers, [(WIDE[::-1], P()), (WIDE, P()), (WIDE, ALL)], (4, 2)),
+    "a Fourier transform": (lambda x: rnp.fft.fft(x).real, [MATRIX], (4, 2)),
+    "two transforms": (lambda x: rnp.abs(rnp.fft.ifft2(rnp.fft.fft2(x) * 0.5)), [BATCH], (4, 2)),
+    "x.T @ x": (lambda x: x.T @ x, [((16384, 1024), ALL)], (4, 2)),
+    "a convolution": (convolved, IMAGES, (4, 2)),
+    "its gradient": (rb.grad(lambda x, w: rnp.sin(convolved(x, w)).sum(), (0, 1)), IMAGES, (4, 2)),
+    "attention": (attention, [((32, 1024, 128), ALL)], (4, 2)),
+    "a sort": (lambda x: rnp.sort(x, axis=1), [MATRIX], (4, 2)),
+    "a running sum of exponentials": (lambda x: rnp.cumsum(rnp.exp(x), axis=1) * x, [MATRIX], (4, 2)),
+    "products in a batch": (lambda a, b: (a @ b) * 2, [BATCH, BATCH], (4, 2)),
+    "a scan": (scanned, [MATRIX], (4, 2)),
+    "a product that is summed up": (reduced, [((8192, 1024), ALL), ((1024, 4096), P())], (4, 2)),
 }
 
 
@@ -57,11 +92,14 @@ def main(name):
     types = [rb.ShapeDtypeStruct(s, "float32", sharding=NamedSharding(mesh, spec)) for s, spec in arguments]
     predicted = planning.plan(function, *types)
     compiled = rb.jit(function).lower(*types).compile()
-    made(types)  # the first transfer leaves a buffer of jaxlib's own behind
+    arrays = made(types)
+    # What was freed before stays with the process, and would be used again without being seen.
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     before = status("VmRSS")
     reset_peak()
-    rb.block_until_ready(compiled(*made(types)))
-    measured = status("VmHWM") - before
+    rb.block_until_ready(compiled(*arrays))
+    measured = status("VmHWM") - before + predicted.memory.arguments * predicted.devices
     memory = predicted.memory.needed * predicted.devices
     print(json.dumps({"devices": predicted.devices, "predicted": memory, "measured": measured}))
 

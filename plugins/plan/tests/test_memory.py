@@ -132,6 +132,8 @@ MEASURED_SINCE = pytest.mark.skipif(
         ("step", 8),
         pytest.param("reduced", 1, marks=MEASURED_SINCE),
         pytest.param("together", 8, marks=MEASURED_SINCE),
+        pytest.param("a convolution", 8, marks=MEASURED_SINCE),
+        pytest.param("products in a batch", 8, marks=MEASURED_SINCE),
     ],
 )
 def test_predicted_memory_is_what_devices_take(name, devices):
