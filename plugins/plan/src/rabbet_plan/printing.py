@@ -11,7 +11,7 @@ from rabbet_plan.planning import Plan
 # Measured; the table is in docs/planning.md.
 ON_CPUS = (
     "a CPU's libraries hold more while they compute, of which this has a part only: varied programs took "
-    "0.76 to 1.40 of it with jaxlib 0.12, 0.70 to 1.64 with 0.10"
+    "1.00 to 1.29 of it with jaxlib 0.12, 0.88 to 1.72 with 0.10"
 )
 
 
