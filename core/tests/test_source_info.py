@@ -7,7 +7,7 @@ import traceback
 import pytest
 from rabbet.config import config
 from rabbet.extend.wrapping import wraps
-from rabbet.messages import source_positions, tracebacks
+from rabbet.messages import function_names, source_positions, tracebacks
 
 
 @pytest.fixture
@@ -132,13 +132,13 @@ def test_addresses_and_descriptions():
             """Nothing."""
 
     expected = f"test_source_info.py:{line_of(line_of)}"
-    assert source_positions.address(line_of).endswith(expected)
-    assert source_positions.address(wrapper).endswith(expected)
-    assert source_positions.address(functools.partial(line_of, 1)).endswith(expected)
-    assert "test_source_info.py:" in source_positions.address(Callable())
-    assert source_positions.address(len) == "builtins (no source)"
-    assert source_positions.describe_function(line_of).startswith("line_of (")
-    assert source_positions.describe_function(functools.partial(line_of)).startswith("partial of line_of (")
+    assert function_names.address(line_of).endswith(expected)
+    assert function_names.address(wrapper).endswith(expected)
+    assert function_names.address(functools.partial(line_of, 1)).endswith(expected)
+    assert "test_source_info.py:" in function_names.address(Callable())
+    assert function_names.address(len) == "builtins (no source)"
+    assert function_names.describe_function(line_of).startswith("line_of (")
+    assert function_names.describe_function(functools.partial(line_of)).startswith("partial of line_of (")
 
 
 class Thing:

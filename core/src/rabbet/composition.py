@@ -13,7 +13,7 @@ from rabbet.config import CORE_SETTINGS, config, log_levels
 from rabbet.errors import ConfigError, PluginError, RuleConflict
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import coded, extended
-from rabbet.messages import source_positions, tracebacks
+from rabbet.messages import function_names, source_positions, tracebacks
 from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
@@ -187,7 +187,7 @@ def of_unused_rules(record):
             continue
         if found.rule is not rule:
             detail = (
-                f"its rule for {one!r} ({source_positions.address(rule)}) is never used: the one of the "
+                f"its rule for {one!r} ({function_names.address(rule)}) is never used: the one of the "
                 f"{found.source} goes before it\n  to fix: take it out"
             )
             yield f"rules.{record.name}", False, f"{record.title}\n{detail}"

@@ -13,7 +13,7 @@ from rabbet import lax
 from rabbet.config import config
 from rabbet.errors import CompileError
 from rabbet.lowering.host_callbacks import HostCallback
-from rabbet.messages import source_positions
+from rabbet.messages import function_names, source_positions
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
 from rabbet.runtime import compile_failure, hook_calls, program, refused_rules, shared_programs
@@ -257,7 +257,7 @@ def test_the_rule_that_wrote_what_is_refused_is_named(case, strange):
     primitive = strange(rule)
     message = refused_message(lambda x: primitive(x))
     (told,) = [line for line in message.splitlines() if line.startswith("  rule: ")]
-    assert f"the 'lower' rule for primitive {primitive.name!r} ({source_positions.address(rule)})" in told
+    assert f"the 'lower' rule for primitive {primitive.name!r} ({function_names.address(rule)})" in told
     assert all(part in told for part in says), told
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rabbet.messages.source_positions import address
+from rabbet.messages.function_names import address
 from rabbet.messages.text_tables import print_table
 
 

@@ -10,7 +10,8 @@ from rabbet.messages.argument_names import (
     describe_value,
     parameter_name,
 )
-from rabbet.messages.source_positions import describe_function, named_like, source_position
+from rabbet.messages.function_names import describe_function, named_like
+from rabbet.messages.source_positions import source_position
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.compiled import is_evaluating

@@ -18,8 +18,8 @@ from rabbet.program.jaxpr import (
     consts_as_inputs,
     effects_of,
     evaluate,
-    program_lines,
 )
+from rabbet.program.text import program_lines
 from rabbet.rules.primitive import all_primitives
 from rabbet.trace.staging import stage
 

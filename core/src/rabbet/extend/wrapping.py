@@ -5,17 +5,9 @@ scopes and attributes for the operations of a block.
 from __future__ import annotations
 
 from rabbet.lowering.attributes import operation_attributes
+from rabbet.messages.function_names import name_of, under_name, wraps
 from rabbet.messages.signal_errors import is_of_handler
-from rabbet.messages.source_positions import (
-    enter_scope,
-    is_internal,
-    leave_scope,
-    name_of,
-    short_path,
-    stacklevel,
-    under_name,
-    wraps,
-)
+from rabbet.messages.source_positions import enter_scope, is_internal, leave_scope, short_path, stacklevel
 from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
 
 __all__ = [

@@ -13,7 +13,7 @@ from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
 from rabbet.lax.loops import while_loop
 from rabbet.lax.making import full
-from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, reductions, scalar_programs
 from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode

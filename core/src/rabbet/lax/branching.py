@@ -14,7 +14,7 @@ from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.kept_bodies import body_of
 from rabbet.lax.staged import convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type
-from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.function_names import describe_function, named_like
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros

@@ -17,7 +17,7 @@ from rabbet.lax.kept_bodies import body_of, stands_for
 from rabbet.lax.promotion import opened
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type, with_weak_type
-from rabbet.messages.source_positions import describe_function, named_like
+from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.over_devices import joined_over

@@ -9,7 +9,7 @@ from typing import Any
 from rabbet import dtypes, tree
 from rabbet.lax.array_types import DTypeLike
 from rabbet.lax.values import convert_element_type
-from rabbet.messages.source_positions import named_like
+from rabbet.messages.function_names import named_like
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate

@@ -11,7 +11,8 @@ import sys
 import threading
 from typing import Any
 
-from rabbet.messages.source_positions import describe_function, is_internal
+from rabbet.messages.function_names import describe_function
+from rabbet.messages.source_positions import is_internal
 
 KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, NameError)
 # Folders of which nobody calls a function by its name.

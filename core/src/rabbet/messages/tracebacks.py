@@ -15,7 +15,8 @@ from types import FunctionType, ModuleType, TracebackType
 
 from rabbet.errors import ConfigError
 from rabbet.messages import bare_errors, endless
-from rabbet.messages.source_positions import is_internal, under_name
+from rabbet.messages.function_names import under_name
+from rabbet.messages.source_positions import is_internal
 
 __all__ = [
     "WholeTraceback", "fold_traceback", "folded", "folds_itself", "hide_frames_of", "public_module",

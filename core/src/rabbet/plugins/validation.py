@@ -321,7 +321,7 @@ def takes(function, count):
 
 def address(function):
     """Where a function stands, for messages."""
-    from rabbet.messages.source_positions import address
+    from rabbet.messages.function_names import address
 
     return address(function)
 

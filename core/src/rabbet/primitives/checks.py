@@ -4,7 +4,7 @@ import operator
 
 from rabbet import dtypes
 from rabbet.errors import AxisError
-from rabbet.messages.source_positions import describe_function
+from rabbet.messages.function_names import describe_function
 from rabbet.messages.spelling import counted
 from rabbet.primitives import layout
 from rabbet.program.avals import ShapedArray

@@ -5,14 +5,12 @@ that the function captured; they are inputs of the program, not text in it. Scal
 stand in equations as literals.
 """
 
-from itertools import count
 from typing import Any
 
-from rabbet import dtypes
 from rabbet.messages import source_positions
 from rabbet.program.context import context
-from rabbet.program.effects import NONE, effect_names
-from rabbet.tree import PyTreeDef
+from rabbet.program.effects import NONE
+from rabbet.program.text import program_lines, text_of
 
 
 def _short(aval):
@@ -347,104 +345,6 @@ def effects_in(equations):
     return effects
 
 
-# Text: programs in JAX's usual form ---------------------------------------------------------------
-def text_of(jaxpr):
-    """The text of a program."""
-    return "\n".join([line for line, _ in _lines(jaxpr, _Names())])
-
-
-def program_lines(jaxpr):
-    """The lines of a program's text, each with the user's line that it comes from, a ``Position``, or None.
-
-    Example:
-      >>> from rabbet.extend.passes import program_lines, stage
-      >>> program = stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr
-      >>> [line.strip() for line, position in program_lines(program) if position is not None]
-      ['b:f32[] = sin a']
-    """
-    position = source_positions.source_position
-    return [(line, None if at is None else position(at)) for line, at in _lines(jaxpr, _Names())]
-
-
-class _Names:
-    """Gives variables the names a, b, ..., z, ba, bb, ... in the order in which they are met."""
-
-    def __init__(self):
-        self._names = {}
-        self._count = count()
-
-    def __call__(self, v):
-        if type(v) is Literal:
-            return f"{_scalar(v.value, v.aval.dtype)}:{v.aval.str_short()}"
-        if v not in self._names:
-            self._names[v] = _letters(next(self._count))
-        return self._names[v]
-
-    def typed(self, v):
-        return f"{self(v)}:{v.aval.str_short()}{'*' if v.aval.weak_type and type(v) is not Literal else ''}"
-
-
-def _letters(n):
-    digits = ""
-    while True:
-        n, digit = divmod(n, 26)
-        digits = chr(ord("a") + digit) + digits
-        if not n:
-            return digits
-
-
-def _scalar(value, dtype):
-    value = value.item() if hasattr(value, "item") else value
-    return str(float(value)) if type(value) is int and dtypes.kind(dtype) == "f" else str(value)
-
-
-def _binders(variables, names):
-    return " ".join(f"{names(v)}:{v.aval.str_short()}" for v in variables)
-
-
-def _lines(jaxpr, names):
-    consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
-    lines = [(f"{{ lambda {consts}; {ins}. let" if consts else f"{{ lambda ; {ins}. let", None)]
-    for eqn in jaxpr.equations:
-        lines += [("    " + line, at) for line, at in _equation(eqn, names)]
-    outs = ", ".join(names(v) for v in jaxpr.outvars)
-    effects = f" with effects {effect_names(jaxpr.effects)}" if jaxpr.effects else ""
-    lines.append((f"  in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}){effects} }}", None))
-    return lines
-
-
-def _equation(eqn, names):
-    operands = " ".join(names(v) for v in eqn.inputs)
-    params = {
-        k: v
-        for k, v in eqn.op.params.items()
-        if v is not None and not callable(v) and type(v) is not PyTreeDef
-    }
-    nested = {k: v for k, v in params.items() if _has_body(v)}
-    flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested)
-    bound = f"{_binders(eqn.outputs, names)} = " if eqn.outputs else ""
-    head = f"{bound}{eqn.op.primitive.name}"
-    if not nested:
-        return [(f"{head}{f'[{flat}]' if flat else ''} {operands}".rstrip(), eqn.where)]
-    lines = [(f"{head}[", eqn.where)]
-    if flat:
-        lines.append((f"  {flat}", eqn.where))
-    for name, value in nested.items():
-        for body in value if type(value) is tuple else (value,):
-            (first, _), *rest = _lines(body, names)
-            lines += [(f"  {name}={first}", eqn.where), *[("  " + line, at) for line, at in rest]]
-    return [*lines, (f"] {operands}".rstrip(), eqn.where)]
-
-
-def _has_body(value):
-    return type(value) is Jaxpr or (type(value) is tuple and any(type(v) is Jaxpr for v in value))
-
-
-def _param(value):
-    name = getattr(value, "name", None)
-    return name if isinstance(name, str) else str(value)
-
-
 __all__ = [
     "ClosedJaxpr",
     "Equation",
@@ -456,5 +356,4 @@ __all__ = [
     "effects_in",
     "effects_of",
     "evaluate",
-    "program_lines",
 ]

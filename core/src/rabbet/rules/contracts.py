@@ -10,7 +10,7 @@ As long as nobody turns checks on, no rule is ever wrapped and calls cost what t
 import functools
 
 from rabbet.config import config
-from rabbet.messages import source_positions
+from rabbet.messages import function_names, source_positions
 
 wanted = False
 """Whether checks have been on at some time: then lookups wrap."""
@@ -66,7 +66,7 @@ def differing(out, have, expected, several):
 def broken(what, rule, problem):
     """The error for a rule that broke its contract: names what it is, its package and where it stands."""
     package = source_positions.owner(getattr(rule, "__module__", None) or "")
-    return TypeError(f"{what}{package} ({source_positions.address(rule)}) {problem}")
+    return TypeError(f"{what}{package} ({function_names.address(rule)}) {problem}")
 
 
 def described(value):

@@ -15,7 +15,7 @@ import pickle
 from types import FunctionType, MappingProxyType, MethodType
 
 from rabbet.errors import RuleConflict, ShapeError
-from rabbet.messages import source_positions, tracebacks
+from rabbet.messages import function_names, source_positions, tracebacks
 from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.program.jaxpr import Jaxpr
@@ -66,7 +66,7 @@ def refuse_no_types(primitive, out):
         wanted = "a tuple of types, one for each result" if several else "the type of the result"
         raise TypeError(
             f"the shape rule of primitive {primitive.name!r} "
-            f"({source_positions.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, "
+            f"({function_names.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, "
             "such as x.update(shape=(3,))"
         )
 
@@ -250,8 +250,8 @@ class Primitive:
             if table in self.rules:
                 raise RuleConflict(
                     f"primitive {self.name!r} already has a {table!r} rule at "
-                    f"{source_positions.address(self.rules[table])}; "
-                    f"a second one stands at {source_positions.address(function)}. Keep one of them."
+                    f"{function_names.address(self.rules[table])}; "
+                    f"a second one stands at {function_names.address(function)}. Keep one of them."
                 )
             self._rules[table] = function
             self._rules_changed()
@@ -266,8 +266,8 @@ class Primitive:
         if self.decomposition is not None:
             raise RuleConflict(
                 f"primitive {self.name!r} already has a decomposition at "
-                f"{source_positions.address(self.decomposition)}; "
-                f"a second one stands at {source_positions.address(function)}. Keep one of them."
+                f"{function_names.address(self.decomposition)}; "
+                f"a second one stands at {function_names.address(function)}. Keep one of them."
             )
         self.decomposition = function
         self._rules_changed()

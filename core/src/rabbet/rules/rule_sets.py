@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rabbet.errors import PluginError, RuleConflict
-from rabbet.messages import source_positions
+from rabbet.messages import function_names
 
 CORE = "rabbet.primitives"
 """The package in which the primitives of the core are made."""
@@ -101,7 +101,7 @@ class RuleSet(Rules):
                 if primitive.name == name and where == platform and _lies_in(primitive.__module__, owner):
                     raise RuleConflict(
                         f"{self!r} already has a rule for primitive {name!r} at "
-                        f"{source_positions.address(rule)}; a second one is announced in {module}. "
+                        f"{function_names.address(rule)}; a second one is announced in {module}. "
                         "Keep one of them."
                     )
         for name in names:
@@ -193,7 +193,7 @@ class RuleSet(Rules):
         if module is not None:
             raise RuleConflict(
                 f"{self!r} already announces a rule for primitive {primitive.name!r} in {module}; a second "
-                f"one stands at {source_positions.address(function)}. Keep one of them."
+                f"one stands at {function_names.address(function)}. Keep one of them."
             )
 
     def __repr__(self):
@@ -297,6 +297,6 @@ def forget_lookups():
 def refuse_second(table, rules, key, function, what):
     if key in rules:
         raise RuleConflict(
-            f"{table!r} already has a rule for {what} at {source_positions.address(rules[key])}; "
-            f"a second one stands at {source_positions.address(function)}. Keep one of them."
+            f"{table!r} already has a rule for {what} at {function_names.address(rules[key])}; "
+            f"a second one stands at {function_names.address(function)}. Keep one of them."
         )

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, RuleConflict
-from rabbet.messages import source_positions
+from rabbet.messages import function_names, source_positions
 from rabbet.messages.spelling import nearest
 from rabbet.rules import contracts
 from rabbet.rules.names import Names
@@ -135,8 +135,8 @@ class RuleTable(Rules):
             if self.from_model is not None:
                 raise RuleConflict(
                     f"{self!r} already derives rules from those of {self.model!r} at "
-                    f"{source_positions.address(self.from_model)}; "
-                    f"a second way stands at {source_positions.address(function)}. Keep one of them."
+                    f"{function_names.address(self.from_model)}; "
+                    f"a second way stands at {function_names.address(function)}. Keep one of them."
                 )
             self.model, self.from_model = table, function
             forget_lookups()
@@ -155,8 +155,8 @@ class RuleTable(Rules):
         if self.last_resort is not None:
             raise RuleConflict(
                 f"{self!r} already has a rule for all other primitives at "
-                f"{source_positions.address(self.last_resort)}; "
-                f"a second one stands at {source_positions.address(function)}. Keep one of them."
+                f"{function_names.address(self.last_resort)}; "
+                f"a second one stands at {function_names.address(function)}. Keep one of them."
             )
         self.last_resort, self.resort_first = function, before_decompositions
         forget_lookups()
@@ -218,7 +218,7 @@ class RuleTable(Rules):
         found = [(s, s.rule_for(primitive, platform)) for s in rule_sets]
         hits = [(s, rule) for s, rule in found if rule is not None]
         if len(hits) > 1:
-            addresses = " and ".join(source_positions.address(rule) for _, rule in hits)
+            addresses = " and ".join(function_names.address(rule) for _, rule in hits)
             raise RuleConflict(
                 f"two packages bring a {self.name!r} rule for primitive {primitive.name!r}: {addresses}. "
                 f"Switch one off with RABBET_DISABLE_PLUGINS."
@@ -327,7 +327,7 @@ def miscounted(table, primitive, rule, out, wanted, where):
     place = None if where is None else source_positions.source_position(where)
     called = "" if place is None else f", called at {place}"
     return TypeError(
-        f"the {table.name!r} rule for primitive {primitive.name!r} ({source_positions.address(rule)}) "
+        f"the {table.name!r} rule for primitive {primitive.name!r} ({function_names.address(rule)}) "
         f"returned {given}; {primitive.name!r} has {wanted} results{called}. A rule of a primitive with "
         "several results returns a list of as many payloads"
     )
@@ -378,10 +378,10 @@ def described(found, table, primitive):
     if found.source == "body":
         return f"the body of {primitive.name!r}, which {table.name!r} goes through"
     if found.source == "decomposition":
-        return f"the decomposition of {primitive.name!r} ({source_positions.address(found.rule.parts)})"
+        return f"the decomposition of {primitive.name!r} ({function_names.address(found.rule.parts)})"
     kind = f" (by kind {found.detail!r})" if found.source == "kind" else ""
     kind = f" (from that for {found.detail!r})" if found.source == "derived" else kind
-    return f"the {table.name!r} rule for {primitive.name!r}{kind} ({source_positions.address(found.rule)})"
+    return f"the {table.name!r} rule for {primitive.name!r}{kind} ({function_names.address(found.rule)})"
 
 
 def public_name(primitive):

@@ -12,8 +12,8 @@ arguments and has one result, else None.
 
 from typing import Any
 
+from rabbet.messages.function_names import wraps
 from rabbet.messages.signal_errors import is_of_handler
-from rabbet.messages.source_positions import wraps
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
 from rabbet.runtime import exhausted

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rabbet import dtypes
 from rabbet.lowering import module as lowering_module
 from rabbet.lowering.custom_calls import targets
-from rabbet.messages import source_positions
+from rabbet.messages import function_names, source_positions
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import Equation, Jaxpr, Var, bodies_of
 from rabbet.rules.tables import Decomposed
@@ -48,7 +48,7 @@ class Refused(NamedTuple):
             what = f"the 'lower' rule for primitive {primitive.name!r}"
         package = source_positions.owner(getattr(rule, "__module__", None) or "")
         said = f"{self.problem}, in {self.written}" if self.written else self.problem
-        return f"{what}{package} ({source_positions.address(rule)}) wrote what is refused: {said}"
+        return f"{what}{package} ({function_names.address(rule)}) wrote what is refused: {said}"
 
 
 def refused(lowering, message):

@@ -9,7 +9,7 @@ from rabbet.config import config
 from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.errors import ShardingError
-from rabbet.messages.source_positions import describe_function
+from rabbet.messages.function_names import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.value_types import type_of_number

@@ -8,7 +8,8 @@ transformations understand cells, since they meet none.
 """
 
 from rabbet.errors import UnexpectedTracerError
-from rabbet.messages.source_positions import describe_function, source_position
+from rabbet.messages.function_names import describe_function
+from rabbet.messages.source_positions import source_position
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
 from rabbet.trace.tracer import Tracer

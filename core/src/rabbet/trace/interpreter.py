@@ -14,7 +14,7 @@ from typing import Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.messages import foreign_names, source_positions, traced_attributes
+from rabbet.messages import foreign_names, function_names, source_positions, traced_attributes
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
@@ -368,7 +368,7 @@ class Interpreter:
         """A few words for messages: the transformation and the function that it runs."""
         fn = getattr(self, "fn", None)
         return f"{type(self).__name__}" + (
-            f" of {source_positions.describe_function(fn)}" if fn is not None else ""
+            f" of {function_names.describe_function(fn)}" if fn is not None else ""
         )
 
 

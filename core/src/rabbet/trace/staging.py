@@ -13,7 +13,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.config import config
 from rabbet.dtypes.array_givers import array_of
-from rabbet.messages import source_positions
+from rabbet.messages import function_names, source_positions
 from rabbet.program import python_scalars
 from rabbet.program.checking import check
 from rabbet.program.context import context
@@ -121,7 +121,7 @@ class Stage(Interpreter):
         return payload.aval
 
     def describe(self):
-        return f"the trace of {source_positions.describe_function(self.fn)}"
+        return f"the trace of {function_names.describe_function(self.fn)}"
 
 
 def stage(fn, avals, name=None, touched=None):

@@ -18,6 +18,7 @@ from rabbet.numpy.changing import *
 from rabbet.numpy.conversion import *
 from rabbet.numpy.creation import *
 from rabbet.numpy.cumulative import *
+from rabbet.numpy.distinct import *
 from rabbet.numpy.divisors import *
 from rabbet.numpy.einsum import *
 from rabbet.numpy.files import *

@@ -12,7 +12,8 @@ from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer
 from rabbet.numpy.arguments import check
 from rabbet.numpy.conversion import asarray
-from rabbet.numpy.searching import SIZE, flattened, looked_at, positions, run_starts, unique
+from rabbet.numpy.distinct import run_starts, unique
+from rabbet.numpy.searching import SIZE, flattened, looked_at, positions
 
 
 def union1d(ar1, ar2, *, size=None, fill_value=None):
