@@ -138,6 +138,7 @@ def test_diagonals(shape, offset, data):
 
 
 # ------------------------------------------------------------------------- slices, and rounding of integers
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize("axis", (0, 1, -1))
 @pytest.mark.parametrize("dtype", ("i4", "f4", "?"))
 def test_unique_slices_of_a_size(axis, dtype):
