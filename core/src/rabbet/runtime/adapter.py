@@ -41,6 +41,7 @@ ArrayImpl = _jax.ArrayImpl
 CompileOptions = _jax.CompileOptions
 XlaRuntimeError = _jax.JaxRuntimeError
 collect_garbage = _jax.collect_garbage
+wait_for = _jax.batched_block_until_ready  # for a list of raw arrays
 batched_device_put = _jax.batched_device_put  # what `put` calls; for NumPy arrays that were checked
 
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY

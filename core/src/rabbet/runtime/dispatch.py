@@ -28,8 +28,9 @@ def known(run):
     return (*getattr(run, "parts", (None, None, None)), run)
 
 
-def runner(execute, specs, lowering, device, diagnose, *, single):
-    """A function from a sequence of ``Array`` arguments to a list of results.
+def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None):
+    """A function from a sequence of ``Array`` arguments to a list of results, or to what ``assemble`` makes
+    of that.
 
     Args:
       execute: the program, as jaxlib runs it.
@@ -47,7 +48,8 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
     def wrapped(results):
         raws = results.consume_with_handlers(handlers)
         if first is None:
-            return list(map(Array, raws, specs))
+            outs = list(map(Array, raws, specs))
+            return outs if assemble is None else assemble(outs)
         out = new(Array)  # Array(raw, spec), without the call of __init__, a twentieth of a small program's
         out.raw, out.spec, out.aval = raws[0], first, first.aval
         return out
@@ -72,6 +74,20 @@ def runner(execute, specs, lowering, device, diagnose, *, single):
                 raise diagnose(error, args) from None
         return again(args)
 
+    def run_many(args):  # what ``run`` does without a call of ``wrapped``
+        try:
+            raws = execute([a.raw for a in args]).consume_with_handlers(handlers)
+        except Exception as error:
+            if is_of_handler(error):
+                raise
+            if not exhausted.made_room(error, device):
+                raise diagnose(error, args) from None
+        else:
+            return assemble(list(map(Array, raws, specs)))
+        return again(args)
+
+    if every and assemble is not None:
+        return run_many
     if first is None or not every:
         return run
     only = first

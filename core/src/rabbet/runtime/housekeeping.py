@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 
 from rabbet import dtypes, tree
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
 from rabbet.runtime import adapter, crowding, shared_programs, spreading, transfer_guards, values
@@ -63,7 +64,15 @@ def block_until_ready(x):
       >>> rb.block_until_ready({"a": rnp.ones(2)})["a"]
       Array([1., 1.], dtype=float32)
     """
-    for leaf in tree.leaves(x):
+    leaves = tree.leaves(x)
+    try:
+        adapter.wait_for([leaf.raw for leaf in leaves])
+    except Exception as error:  # a leaf is no array, or an array failed: one by one, for its own error
+        if is_of_handler(error):
+            raise
+    else:
+        return x
+    for leaf in leaves:
         if hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
     return x

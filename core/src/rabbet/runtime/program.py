@@ -206,22 +206,40 @@ class Executable:
         """Whether it came from the persistent cache."""
         return self.origin == "disk"
 
-    def runner(self, committed, *, single=False):
+    def runner(self, committed, *, single=False, assemble=None):
         """A function from a sequence of ``Array`` arguments to a list of results (or the only one).
 
         Args:
           committed: whether results count as put on the device on purpose.
           single: return the only result itself.
+          assemble: makes what is returned of the list of results.
         """
         specs = self.placements(committed)
+        checked = config.debug_nans or config.debug_infs
+        if checked or effects.is_special(self.lowering):
+            run = self.slow_runner(specs, single, checked)
+            return run if assemble is None else lambda args: assemble(run(args))
+        return dispatch.runner(
+            self.execution(), specs, self.lowering, self.device, self.diagnose, single=single,
+            assemble=assemble,
+        )  # fmt: skip
+
+    def slow_runner(self, specs, single, checked):
+        """The function for a program with effects, or whose results are ``checked``."""
         if effects.is_special(self.lowering):
-            special = effects.runner(self, specs, single)
-            return self.checking(special) if config.debug_nans or config.debug_infs else special
+            run = effects.runner(self, specs, single)
+        else:
+            run = dispatch.runner(
+                self.execution(), specs, self.lowering, self.device, self.diagnose, single=single
+            )
+        return self.checking(run) if checked else run
+
+    def execution(self):
+        """The program as jaxlib runs it, overseen where it runs on several devices."""
         execute = interruptible.execute(self.exe, self.lowering)
-        if self.lowering.spread is not None:
-            execute = bounds.bounded(oversight.overseen(execute, self), self)
-        run = dispatch.runner(execute, specs, self.lowering, self.device, self.diagnose, single=single)
-        return self.checking(run) if config.debug_nans or config.debug_infs else run
+        if self.lowering.spread is None:
+            return execute
+        return bounds.bounded(oversight.overseen(execute, self), self)
 
     def checking(self, run):
         """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and

@@ -161,8 +161,18 @@ def caller(jitted):
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
         leaves: Any
         try:
-            if quick.trees:
-                run, leaves = in_pytrees(quick.trees, args)
+            if quick.trees:  # as `in_pytrees`, without its call
+                try:
+                    leaves, treedef = trees.registry.flatten(args)
+                except Exception as error:
+                    trees.lost_levels.give_back(error, args)
+                    raise
+                programs, numbers = quick.trees[treedef]
+                for i in numbers:
+                    x = leaves[i]
+                    if type(x) in CONVERTED:
+                        leaves[i] = convert(x)
+                run = programs[(*[x.spec for x in leaves], settings.traced_key)]
             else:
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
                 leaves = list(args)

@@ -303,15 +303,14 @@ class Compiled(Measures, Stage):
         consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
         assemble = assembler(self.program.out_tree)
         single = assemble is None
-        run = self.executable.runner(committed, single=single)
+        run = self.executable.runner(committed, single=single, assemble=assemble)
         if consts:
             inner = run
 
             def run(leaves):
                 return inner([*consts, *leaves])
 
-        run = donation.giving_up(self, run, consts)
-        return run if single else lambda leaves: assemble(run(leaves))
+        return donation.giving_up(self, run, consts)
 
     @folds_itself
     def __call__(self, *args, **kwargs):
