@@ -1,8 +1,10 @@
 """`run.py test`: environments beside each other, a failure that is told and counts, Ctrl-C that stops all."""
 
+import configparser
 import importlib.util
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -73,3 +75,11 @@ def test_an_interrupt_stops_all_and_fails(tmp_path):
     assert child.returncode != 0 and "stopped while these ran: one, two" in printed
     with pytest.raises(ProcessLookupError):
         os.killpg(child.pid, 0)  # nobody of the group is left
+
+
+def test_what_runs_every_night_are_environments():
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text()
+    (names,) = re.findall(r"name: \[(.*)\]", text)
+    known = configparser.ConfigParser(interpolation=None)
+    known.read(ROOT / "tox.ini")
+    assert [name for name in names.split(", ") if not known.has_section(f"testenv:{name}")] == []
