@@ -89,7 +89,7 @@ def test_what_is_known_of_places_has_a_bound(cached):
 
 
 def test_an_operator_forgets_types_past_a_bound(monkeypatch):
-    monkeypatch.setattr("rabbet.rules.primitive.MOST_OUTS", 10)
+    monkeypatch.setattr("rabbet.rules.operator.MOST_OUTS", 10)
     op = reduce_sum.op(axes=(1,))
     for size in range(100):
         assert op.out((ShapedArray((size, 9194), "float32"),)).shape == (size,)

@@ -6,17 +6,13 @@ from rabbet.lax.loops import convert_weak_outputs, named_scan, number_of_steps, 
 from rabbet.lax.staged import Body
 from rabbet.primitives.branches import fully_transposed, share_consts
 from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed_program
-from rabbet.trace.bodies import (
+from rabbet.trace.bodies import apply_derived_rule, entering, follows, interpret, interpret_call
+from rabbet.trace.payload_parts import (
     HOLE,
     PLAIN,
     STATE,
-    apply_derived_rule,
     count_leaves,
-    entering,
-    follows,
     force_payload,
-    interpret,
-    interpret_call,
     is_tracer_of,
     join_structures,
     put_together,

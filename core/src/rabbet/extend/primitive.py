@@ -21,8 +21,9 @@ from rabbet.primitives.zeros import full_of_type, instantiate
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect, effect_names
 from rabbet.program.python_scalars import operand_avals
+from rabbet.rules.operator import Op
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval, zero_tangent
-from rabbet.rules.primitive import Op, Primitive
+from rabbet.rules.primitive import Primitive
 
 __all__ = [
     "Batched",

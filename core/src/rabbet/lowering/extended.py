@@ -9,7 +9,7 @@ keys about is the same operation on the stored array, batched over the trailing 
 from typing import Any
 
 from rabbet import dtypes
-from rabbet.rules import primitive
+from rabbet.rules.operator import Op
 from rabbet.rules.payloads import Batched
 from rabbet.trace.staging import stage
 
@@ -52,7 +52,7 @@ def is_aware(primitive):
 def physical(eqn):
     """The program on stored arrays that an equation with extended dtypes amounts to."""
     avals = [v.aval for v in eqn.inputs]
-    op = primitive.Op(eqn.op.primitive, {k: _stored_dtype(v) for k, v in eqn.op.params.items()})
+    op = Op(eqn.op.primitive, {k: _stored_dtype(v) for k, v in eqn.op.params.items()})
     own = eqn.op.primitive.rules.get(EXTENDED)
     ranks = [len(_stored_dimensions(a.dtype)) for a in avals]
     if own is None and max(ranks, default=0) > 1:

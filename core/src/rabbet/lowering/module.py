@@ -23,7 +23,8 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
 from rabbet.program.value_types import typeof
 from rabbet.rules import contracts
-from rabbet.rules.tables import Decomposed, Role, RuleTable, Through, blamed, reached
+from rabbet.rules.failures import blamed, reached
+from rabbet.rules.tables import Decomposed, Role, RuleTable, Through
 from rabbet.trace.staging import stage
 
 lower = RuleTable(

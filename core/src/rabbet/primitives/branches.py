@@ -11,7 +11,7 @@ from rabbet.primitives import transposition, zeros
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies
+from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
@@ -63,8 +63,8 @@ def steps_of_cond(op, args, run):
 @cond.rule("body")
 def body_cond(op, interpreter, args):
     index = args[0]
-    leaves, (chosen, *structures) = bodies.take_apart(interpreter, bodies.entering(interpreter, args))
-    if chosen is not bodies.PLAIN:
+    leaves, (chosen, *structures) = payload_parts.take_apart(interpreter, bodies.entering(interpreter, args))
+    if chosen is not payload_parts.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
     structures = tuple(structures)
     avals = [typeof(x) for x in leaves[1:]]
@@ -72,12 +72,12 @@ def body_cond(op, interpreter, args):
     outs = None
     for branch in branches:
         _, found, _ = bodies.interpret(interpreter, branch, structures, avals)
-        outs = found if outs is None else bodies.join_structures(interpreter, outs, found)
+        outs = found if outs is None else payload_parts.join_structures(interpreter, outs, found)
     made = [bodies.interpret(interpreter, branch, structures, avals, outputs=outs) for branch in branches]
     consts = [c for _, _, captured in made for c in captured]
     widened = share_consts([body for body, _, _ in made], [len(captured) for _, _, captured in made])
     results = cond(index, *consts, *leaves[1:], branches=tuple(widened))
-    return bodies.put_together(interpreter, outs, results)
+    return payload_parts.put_together(interpreter, outs, results)
 
 
 def share_consts(programs, counts):

@@ -12,7 +12,7 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr, Literal, evaluate
 from rabbet.program.over_devices import joined_over
 from rabbet.rules.primitive import Primitive
-from rabbet.trace import bodies
+from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
@@ -172,8 +172,8 @@ def body_while(op, interpreter, args):
     test_args, body_args, carry = parts_of_while(op, args)
     carry = bodies.entering(interpreter, carry)
     test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
-    test_leaves, test_structures = bodies.take_apart(interpreter, test_args)
-    body_leaves, body_structures = bodies.take_apart(interpreter, body_args)
+    test_leaves, test_structures = payload_parts.take_apart(interpreter, test_args)
+    body_leaves, body_structures = payload_parts.take_apart(interpreter, body_args)
     body_avals = [typeof(x) for x in body_leaves]
 
     def outputs_for(structures, avals):
@@ -192,7 +192,7 @@ def body_while(op, interpreter, args):
     )
     if interpreter.threads:
         test_made = deciding(test_made)
-    if decided is not bodies.PLAIN:
+    if decided is not payload_parts.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
     made, _, captured = bodies.interpret(
         interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures
@@ -201,7 +201,7 @@ def body_while(op, interpreter, args):
         *test_captured, *test_leaves, *captured, *body_leaves, *leaves, cond_jaxpr=test_made, body_jaxpr=made,
         cond_consts=len(test_captured) + len(test_leaves), body_consts=len(captured) + len(body_leaves),
     )  # fmt: skip
-    return bodies.put_together(interpreter, structures, outs)
+    return payload_parts.put_together(interpreter, structures, outs)
 
 
 @while_.rule("transpose")

@@ -13,7 +13,7 @@ from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleTable
-from rabbet.trace import bodies
+from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
@@ -127,7 +127,7 @@ def body_scan(op, interpreter, args):
     consts, carry, xs = parts_of_scan(op, args)
     carry = bodies.entering(interpreter, carry)
     jaxpr = op.params["jaxpr"]
-    const_leaves, const_structures = bodies.take_apart(interpreter, consts)
+    const_leaves, const_structures = payload_parts.take_apart(interpreter, consts)
     scanned, slice_structures = [], []
     for x in xs:
         if type(x) is Tracer and x.interpreter is interpreter:
@@ -137,7 +137,7 @@ def body_scan(op, interpreter, args):
             slice_structures.append(tree.structure(one))
         else:
             scanned.append(x)
-            slice_structures.append(bodies.PLAIN)
+            slice_structures.append(payload_parts.PLAIN)
     slice_avals = [_slice_aval(typeof(x)) for x in scanned]
     const_avals = [typeof(x) for x in const_leaves]
     n = len(carry)
@@ -160,8 +160,8 @@ def body_scan(op, interpreter, args):
         *captured, *const_leaves, *leaves, *scanned, jaxpr=body, consts=len(captured) + len(const_leaves),
         carry=len(leaves), **_kept(op),
     )  # fmt: skip
-    stacks = tuple([s if s is bodies.PLAIN else _stacked(interpreter, s) for s in found[n:]])
-    return bodies.put_together(interpreter, (*structures, *stacks), outs)
+    stacks = tuple([s if s is payload_parts.PLAIN else _stacked(interpreter, s) for s in found[n:]])
+    return payload_parts.put_together(interpreter, (*structures, *stacks), outs)
 
 
 def _kept(op):
@@ -173,7 +173,7 @@ def _slice_aval(aval):
 
 
 def _stacked(interpreter, structure):
-    return tree.structure(interpreter.stacked(bodies.skeleton(structure)))
+    return tree.structure(interpreter.stacked(payload_parts.skeleton(structure)))
 
 
 backward_scan = RuleTable(

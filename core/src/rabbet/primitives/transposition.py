@@ -11,8 +11,9 @@ from rabbet.primitives import barrier, elementwise, pieces, zeros
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
+from rabbet.rules.failures import blamed, reached
 from rabbet.rules.payloads import Linear, Zero
-from rabbet.rules.tables import Decomposed, blamed, reached
+from rabbet.rules.tables import Decomposed
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer

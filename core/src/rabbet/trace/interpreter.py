@@ -19,7 +19,7 @@ from rabbet.program import python_scalars
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
-from rabbet.rules import tables
+from rabbet.rules import failures, tables
 from rabbet.trace import named_axes
 from rabbet.trace.tracer import Tracer
 
@@ -108,8 +108,8 @@ class Interpreter:
         return leaf
 
     def give_back(self, payload, structure):
-        """The leaf of a cotangent for an input of the given static part (``bodies.PLAIN`` where it was not
-        touched).
+        """The leaf of a cotangent for an input of the given static part (``payload_parts.PLAIN`` where it was
+        not touched).
         """
         (leaf,) = tree.leaves(payload)
         return leaf
@@ -347,17 +347,17 @@ class Interpreter:
                 wanted = op.known_count(len(args))
                 wanted = wanted or len(op.outs(tuple(python_scalars.operand_avals(op, args, typeof))))
                 if type(out) not in (list, tuple) or len(out) != wanted:
-                    raise tables.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
+                    raise failures.miscounted(self.table, op.primitive, rule, out, wanted, ctx.where)
             try:
                 return [self.wrap(p) for p in out] if op.primitive.multiple_results else self.wrap(out)
             except Exception as error:
-                found = tables.blamed(error, self.table, op, rule, payloads, out)
+                found = failures.blamed(error, self.table, op, rule, payloads, out)
                 if found is error:
                     raise
                 raise found from error
         except MissingRule as error:
             if mine or self.threads:
-                tables.reached(error, self.table, op.primitive, ctx.where)
+                failures.reached(error, self.table, op.primitive, ctx.where)
             raise
         finally:
             ctx.interpreter = self

@@ -23,7 +23,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.primitives import calls
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
-from rabbet.rules.primitive import Op
+from rabbet.rules.operator import Op
 from rabbet.runtime.array import Array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
