@@ -201,11 +201,18 @@ def dot_general(op, x, y):
 @explicit.primitive(p.gather)
 def gather(op, x, indices):
     numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
-    taken = {*numbers.collapsed_slice_dims, *getattr(numbers, "operand_batching_dims", ())}
-    if any(e is not None and (i in taken or sizes[i] != x.shape[i]) for i, e in enumerate(x.entries)):
-        raise Ambiguous("it takes elements along a dimension that is cut")
-    whole = iter([e for i, e in enumerate(x.entries) if i not in taken])
-    rest = iter(indices.entries[:-1])
+    batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
+    single = {*numbers.collapsed_slice_dims, *batch.values()}
+    for i, entry in enumerate(x.entries):
+        if entry is not None and i not in batch.values() and (i in single or sizes[i] != x.shape[i]):
+            raise Ambiguous("it takes elements along a dimension that is cut")
+    whole = iter([e for i, e in enumerate(x.entries) if i not in single])
+    places = list(indices.entries[:-1])
+    for place, i in batch.items():  # each example takes from its own part
+        if None not in (places[place], x.entries[i]) and places[place] != x.entries[i]:
+            raise Ambiguous("the array and the places are cut differently")
+        places[place] = places[place] or x.entries[i]
+    rest = iter(places)
     ndim = len(numbers.offset_dims) + len(indices.entries) - 1
     return tuple([next(whole) if i in numbers.offset_dims else next(rest) for i in range(ndim)])
 
