@@ -14,7 +14,6 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import tree
-from rabbet.custom_derivatives import SymbolicZero
 from rabbet.extend.functions import describe_function, folded, is_python_scalar
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import Tracer, typeof
@@ -137,8 +136,9 @@ def differentiable_call(call, out_avals):
         smooth_out = tuple([inexact(aval) for aval in out_avals])
         if not any(smooth_in) or not any(smooth_out):
             return (None,) * len(arrays)
+        unmoved = rb.custom_derivatives.SymbolicZero
         given = [
-            rb.lax.full(c.aval.shape, 0, c.aval.dtype) if isinstance(c, SymbolicZero) else c
+            rb.lax.full(c.aval.shape, 0, c.aval.dtype) if isinstance(c, unmoved) else c
             for c, yes in zip(cotangents, smooth_out, strict=True)
             if yes
         ]
