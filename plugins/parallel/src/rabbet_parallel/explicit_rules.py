@@ -219,17 +219,26 @@ def gather(op, x, indices):
 
 @explicit.primitive(p.scatter, p.scatter_add, p.scatter_sub, p.scatter_mul, p.scatter_min, p.scatter_max)
 def scatter(op, x, indices, updates):
-    """As the array, or as the windows along dimensions that these run over whole."""
+    """As the array, or as the windows along dimensions that these run over whole; where each example has
+    places of its own, the examples as those of any operand.
+    """
     numbers = op.params["dimension_numbers"]
+    batch = dict(zip(numbers.scatter_indices_batching_dims, numbers.operand_batching_dims, strict=True))
     window = numbers.window_sizes(len(x.shape), updates.shape)
     lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     own = iter([updates.entries[d] for d in numbers.update_window_dims])
     told = [None if d in lacking else next(own) for d in range(len(x.shape))]
     counted = [e for d, e in enumerate(updates.entries) if d not in numbers.update_window_dims]
-    if any(e is not None for e in (*counted, *indices.entries)):
+    for place, pair in enumerate(zip(counted, indices.entries[:-1], strict=True)):
+        said = {e for e in pair if e is not None}
+        if len(said) > 1 or (said and place not in batch):
+            raise Ambiguous("the places are cut, at which it writes")
+        if said:
+            told[batch[place]] = said.pop()
+    if indices.entries[-1] is not None:
         raise Ambiguous("the places are cut, at which it writes")
-    for e, new, size, whole in zip(x.entries, told, window, x.shape, strict=True):
-        if (e is not None or new is not None) and size != whole:
+    for d, (e, new, size, whole) in enumerate(zip(x.entries, told, window, x.shape, strict=True)):
+        if d not in batch.values() and size != whole and (e is not None or new is not None):
             raise Ambiguous("it writes at places along a dimension that is cut")
     return joined([x, Laid(x.shape, tuple(told))])
 

@@ -129,6 +129,13 @@ GRADIENTS = {
     "of weights that are cut": (lambda w: (lax.tanh(np.ones((8, 4), "f4") @ w)).sum(), (None, "x"), "cols"),
     "recomputed": (lambda w, a: autodiff.checkpoint(lambda w: lax.sin(a @ w).sum())(w), (), "w", "x"),
     "of rows": (lambda w: (w[np.array([0, 2, 0])] ** 2).sum(), (None, "x"), "cols"),
+    "of a cross entropy": (
+        lambda a: -rnp.take_along_axis(rb.nn.log_softmax(a), np.array([[1]] * 8), 1).mean(),
+        ("x", None), "x",
+    ),
+    "of a median": (lambda a: (rnp.median(a, 1) ** 2).sum(), ("x", None), "x"),
+    "of what was sorted": (lambda a: (rnp.sort(a, 1) * np.arange(4, dtype="f4")).sum(), ("x", None), "x"),
+    "of the largest": (lambda a: (lax.top_k(a, 2)[0] ** 2).sum(), ("x", None), "x"),
     "of maxima over windows": (
         lambda a: (lax.reduce_window(a, -np.inf, lax.max, (1, 2), (1, 2), "SAME") ** 2).sum(),
         ("x", None), "x",
