@@ -71,6 +71,7 @@ def test_platforms_limits_and_orders():
         assert order() == ["cpu", "cuda"]
         with pytest.raises(MissingPluginError, match=r"switched off by config\.platforms"):
             found.get("tpu")
+        assert found.loaded("tpu").platform == "tpu"  # to write programs for others to run
 
 
 def test_equal_priorities_go_by_name():

@@ -111,6 +111,12 @@ def test_several_platforms():
     assert float(export.deserialize(program.serialize()).call(np.float32(1))) == 2
 
 
+def test_platforms_on_which_nothing_runs_here():
+    with rb.config.override(platforms="cpu"):
+        program = export.export(rb.jit(lambda x: x + 1), platforms=("cpu", "cuda", "tpu"))(np.float32(1))
+    assert program.platforms == ("cpu", "cuda", "tpu") and float(program.call(np.float32(1))) == 2
+
+
 def test_native_functions_that_are_kept():
     pytest.importorskip("rabbet.lax.linalg")
     a = np.float32([[4, 2], [2, 5]])

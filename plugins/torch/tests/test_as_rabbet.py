@@ -191,6 +191,21 @@ def test_what_a_module_keeps_goes_through():
     np.testing.assert_allclose(state["1.running_mean"], net[1].running_mean, rtol=1e-5)
 
 
+def test_derivatives_beside_what_a_module_keeps():
+    net, x = network(), RNG.randn(16, 4).astype("f4")
+    apply, params, state = rb.torch.from_module(net, buffers=True)
+
+    def loss(params, state):
+        out, state = apply(params, state, x)
+        return (out**2).sum(), state
+
+    slopes, new = rb.jit(rb.grad(loss, has_aux=True))(params, state)
+    (net(torch.from_numpy(x)) ** 2).sum().backward()
+    for name, p in net.named_parameters():
+        np.testing.assert_allclose(slopes[name], p.grad, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(new["1.running_mean"], net[1].running_mean, rtol=1e-5)
+
+
 def test_parameters_that_do_not_fit():
     apply, params = rb.torch.from_module(torch.nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"names \['bias', 'weight'\], got \['weight'\]"):

@@ -9,6 +9,7 @@ from rabbet import dtypes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.broadcasting import sizes_of
 from rabbet.primitives import shape as _shape
+from rabbet.primitives import zeros
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
@@ -16,6 +17,7 @@ from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.runtime.array import Array
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
+from rabbet.trace.tracer import Tracer
 
 
 def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
@@ -79,8 +81,9 @@ def full_like(
 ) -> ArrayOrTracer:  # fmt: skip
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
 
-    Outside of traced functions it lies as ``x`` does, if that was put somewhere and is not weak and the
-    shape is the same; ``sharding`` says otherwise.
+    If the shape is the same it lies as the type of ``x`` says, over axes of type ``Explicit`` or within
+    ``shard_map``, or outside of traced functions as ``x`` does, if that was put somewhere and is not weak;
+    ``sharding`` says otherwise.
 
     Example:
       >>> lax.full_like(rnp.arange(3), 7)
@@ -95,6 +98,8 @@ def full_like(
     else:
         aval = typeof(x)
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    if type(x) is Tracer and aval.spread is not None and typeof(out).shape == aval.shape:
+        out = zeros.fitted(out, typeof(out).update(spread=aval.spread))
     if dtype is None and aval.weak_type:
         from rabbet.lax.values import with_weak_type
 

@@ -150,6 +150,10 @@ class BackendRegistry:
                 f"platform {name!r} is switched off by config.platforms (RABBET_PLATFORMS), "
                 f"which allows: {', '.join(config.platforms)}"
             )
+        return self.loaded(platform)
+
+    def loaded(self, platform):
+        """The `Backend` of an installed platform, also of one that `config.platforms` leaves out."""
         if platform not in self._loaded:
             self._loaded[platform] = self._load(platform)
         return self._loaded[platform]
@@ -249,12 +253,13 @@ def platform_named(name):
 
 def writing_for(platform):
     """Return ``(platform, backend)`` to write programs for: the installed platform that a name stands for
-    ('gpu' may be 'cuda') and its `Backend`. For a platform that is not installed the name as it is and None:
-    its text can be written all the same, in the common rules.
+    ('gpu' may be 'cuda') and its `Backend`, also where `config.platforms` leaves it out, which says where
+    programs run. For a platform that is not installed the name as it is and None: its text can be written all
+    the same, in the common rules.
     """
     registry = default_registry()
     try:
         platform = registry.resolve(platform)
     except MissingPluginError:
         return platform, None
-    return platform, registry.get(platform)
+    return platform, registry.loaded(platform)

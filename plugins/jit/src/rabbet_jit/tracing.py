@@ -138,6 +138,8 @@ def leaf_aval(x):
         if isinstance(shape, (tuple, list)) and dtype is not None:
             aval = ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
             sharding = getattr(x, "sharding", None)
+            if hasattr(type(sharding), "__sharding__"):  # as a spec, which stands for one on the mesh set
+                sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
             spread = sharding.in_types(aval.ndim) if isinstance(sharding, Sharding) else None
             return aval if spread is None else aval.update(spread=spread)
     return typeof(x)

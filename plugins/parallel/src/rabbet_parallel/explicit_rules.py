@@ -201,28 +201,44 @@ def dot_general(op, x, y):
 @explicit.primitive(p.gather)
 def gather(op, x, indices):
     numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
-    taken = {*numbers.collapsed_slice_dims, *getattr(numbers, "operand_batching_dims", ())}
-    if any(e is not None and (i in taken or sizes[i] != x.shape[i]) for i, e in enumerate(x.entries)):
-        raise Ambiguous("it takes elements along a dimension that is cut")
-    whole = iter([e for i, e in enumerate(x.entries) if i not in taken])
-    rest = iter(indices.entries[:-1])
+    batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
+    single = {*numbers.collapsed_slice_dims, *batch.values()}
+    for i, entry in enumerate(x.entries):
+        if entry is not None and i not in batch.values() and (i in single or sizes[i] != x.shape[i]):
+            raise Ambiguous("it takes elements along a dimension that is cut")
+    whole = iter([e for i, e in enumerate(x.entries) if i not in single])
+    places = list(indices.entries[:-1])
+    for place, i in batch.items():  # each example takes from its own part
+        if None not in (places[place], x.entries[i]) and places[place] != x.entries[i]:
+            raise Ambiguous("the array and the places are cut differently")
+        places[place] = places[place] or x.entries[i]
+    rest = iter(places)
     ndim = len(numbers.offset_dims) + len(indices.entries) - 1
     return tuple([next(whole) if i in numbers.offset_dims else next(rest) for i in range(ndim)])
 
 
 @explicit.primitive(p.scatter, p.scatter_add, p.scatter_sub, p.scatter_mul, p.scatter_min, p.scatter_max)
 def scatter(op, x, indices, updates):
-    """As the array, or as the windows along dimensions that these run over whole."""
+    """As the array, or as the windows along dimensions that these run over whole; where each example has
+    places of its own, the examples as those of any operand.
+    """
     numbers = op.params["dimension_numbers"]
+    batch = dict(zip(numbers.scatter_indices_batching_dims, numbers.operand_batching_dims, strict=True))
     window = numbers.window_sizes(len(x.shape), updates.shape)
     lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     own = iter([updates.entries[d] for d in numbers.update_window_dims])
     told = [None if d in lacking else next(own) for d in range(len(x.shape))]
     counted = [e for d, e in enumerate(updates.entries) if d not in numbers.update_window_dims]
-    if any(e is not None for e in (*counted, *indices.entries)):
+    for place, pair in enumerate(zip(counted, indices.entries[:-1], strict=True)):
+        said = {e for e in pair if e is not None}
+        if len(said) > 1 or (said and place not in batch):
+            raise Ambiguous("the places are cut, at which it writes")
+        if said:
+            told[batch[place]] = said.pop()
+    if indices.entries[-1] is not None:
         raise Ambiguous("the places are cut, at which it writes")
-    for e, new, size, whole in zip(x.entries, told, window, x.shape, strict=True):
-        if (e is not None or new is not None) and size != whole:
+    for d, (e, new, size, whole) in enumerate(zip(x.entries, told, window, x.shape, strict=True)):
+        if d not in batch.values() and size != whole and (e is not None or new is not None):
             raise Ambiguous("it writes at places along a dimension that is cut")
     return joined([x, Laid(x.shape, tuple(told))])
 

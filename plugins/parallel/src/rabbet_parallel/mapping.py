@@ -96,7 +96,7 @@ class Mapped:
             own = [getattr(getattr(x, "sharding", None), "mesh", None) for x in tree.leaves(args)]
             there = [with_devices(mesh, m) for m in (mesh_in_use(), *own) if isinstance(m, Mesh)]
             mesh = next((m for m in there if m is not None), mesh)
-        if not isinstance(mesh, Mesh):
+        if not isinstance(mesh, Mesh) and (is_evaluating() or not isinstance(mesh, AbstractMesh)):
             raise ShardingError(f"{self.who}: give a Mesh, or set one with rb.set_mesh; got {mesh!r:.60}")
         names = {self.axis_names} if isinstance(self.axis_names, str) else set(self.axis_names)
         unknown = names - set(mesh.axis_names)

@@ -113,7 +113,7 @@ def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
       f: takes and returns pytrees of arrays.
       axes: the axes of the mesh of ``set_mesh``, by default all.
       in_sharding: for the arguments: a ``PartitionSpec``, a ``NamedSharding``, or a prefix of the tuple of
-        arguments with these.
+        arguments with these. It may be given when the function is called, too.
 
     Returns:
       a function of the same arguments; its results lie as their types say, on the mesh that is set.
@@ -129,9 +129,12 @@ def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
+    first = in_sharding
+
     @wraps(f)
     @folded
-    def call(*args):
+    def call(*args, in_sharding=None):
+        in_sharding = first if in_sharding is None else in_sharding
         if in_sharding is None:
             raise TypeError(f"explicit_axes of {describe_function(f)}: give in_sharding: how arguments lie")
         mesh = needed_mesh(f"explicit_axes of {describe_function(f)}: in_sharding", in_sharding)

@@ -84,6 +84,20 @@ RESULTS = {
         (None, "x"),
         "cols",
     ),
+    "zeros like it": (lambda a: rnp.zeros_like(a), ("x", "y"), "xy"),
+    "filled like it": (lambda a: lax.full_like(a * 1.0, 3), ("x", "y"), "xy"),
+    "numbers of a sorted order": (lambda a: rnp.argsort(a, 1), ("x", None), "x"),
+    "places along what is whole": (
+        lambda a: rnp.take_along_axis(rnp.asarray(a), np.array([[1]] * 8), 1), ("x", None), "x",
+    ),
+    "a median along what is whole": (lambda a: rnp.median(a, 1), ("x",), "x"),
+    "padded at both ends": (lambda a: rnp.pad(a, ((0, 0), (1, 1))), ("x", "y"), "xy"),
+    "sums over windows": (
+        lambda a: lax.reduce_window(a, 0.0, lax.add, (1, 2), (1, 2), "VALID"), ("x", None), "x",
+    ),
+    "maxima over windows": (
+        lambda a: lax.reduce_window(a, -np.inf, lax.max, (1, 2), (1, 1), "SAME"), ("x", "y"), "xy",
+    ),
     "a scan": (lambda a: lax.scan(lambda c, _: (c * 2, c), a, None, length=2)[1], (None, "x", "y"), "xy"),
     "a carry": (lambda a: lax.scan(lambda c, r: (c + r, None), rnp.zeros(4), a)[0], ("y",), "xy"),
     "a branch": (lambda a: lax.cond(a.sum() > 0, lambda v: v, lambda v: 2 * v, a), ("x", "y"), "xy"),
@@ -115,6 +129,17 @@ GRADIENTS = {
     "of weights that are cut": (lambda w: (lax.tanh(np.ones((8, 4), "f4") @ w)).sum(), (None, "x"), "cols"),
     "recomputed": (lambda w, a: autodiff.checkpoint(lambda w: lax.sin(a @ w).sum())(w), (), "w", "x"),
     "of rows": (lambda w: (w[np.array([0, 2, 0])] ** 2).sum(), (None, "x"), "cols"),
+    "of a cross entropy": (
+        lambda a: -rnp.take_along_axis(rb.nn.log_softmax(a), np.array([[1]] * 8), 1).mean(),
+        ("x", None), "x",
+    ),
+    "of a median": (lambda a: (rnp.median(a, 1) ** 2).sum(), ("x", None), "x"),
+    "of what was sorted": (lambda a: (rnp.sort(a, 1) * np.arange(4, dtype="f4")).sum(), ("x", None), "x"),
+    "of the largest": (lambda a: (lax.top_k(a, 2)[0] ** 2).sum(), ("x", None), "x"),
+    "of maxima over windows": (
+        lambda a: (lax.reduce_window(a, -np.inf, lax.max, (1, 2), (1, 2), "SAME") ** 2).sum(),
+        ("x", None), "x",
+    ),
     "in a scan": (
         lambda w, a: lax.scan(lambda c, _: (lax.tanh(c @ w[:, :4]), None), a, None, length=2)[0].sum(),
         (), "w", "x",
@@ -171,7 +196,8 @@ def test_left_to_the_compiler(arrays):
     with rb.set_mesh(rb.make_mesh((4, 2), ("x", "y"))):
         g = explicit_axes(lambda a: seen.append(rb.typeof(a).str_short()) or a.sum(1), in_sharding=P("x"))
         out = g(HOST)
-    assert seen == ["f32[8@x,4]"] and out.sharding.spec == P("x")
+        later = explicit_axes(lambda a: a.sum(1))(HOST, in_sharding=P("x"))
+    assert seen == ["f32[8@x,4]"] and out.sharding.spec == later.sharding.spec == P("x")
     np.testing.assert_allclose(out, HOST.sum(1), rtol=1e-6)
 
 
@@ -224,6 +250,8 @@ def test_types_say_it(arrays):
     assert rb.typeof(a).str_short() == "f32[8@x,4@y]"
     assert rb.typeof(a).sharding == NamedSharding(MESH.abstract_mesh, P("x", "y"))
     assert rb.eval_shape(lambda a: a.sum(0), a).sharding.spec == P("y")
+    of_spec = rb.ShapeDtypeStruct((8, 4), np.float32, sharding=P("x", "y"))  # on the mesh that is set
+    assert rb.eval_shape(lambda a: a.sum(0), of_spec).sharding.spec == P("y")
     assert rb.typeof(a.addressable_shards[0].data).str_short() == "f32[2,2]"
     like = rb.ShapeDtypeStruct((8, 4), np.float32, sharding=on("x", "y"))
     compiled = jit(lambda a: a.T).lower(like).compile()

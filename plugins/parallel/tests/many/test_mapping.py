@@ -358,3 +358,17 @@ def test_results_have_the_specs_that_were_written():
     for spec in (P(), P(None), P("x", None), P(None, None), P("x")):
         f = rb.shard_map(lambda x: x, mesh=MESH, in_specs=spec, out_specs=spec)
         assert f(np.ones((8, 8), np.float32)).sharding == NamedSharding(MESH, spec)
+
+
+def test_a_mesh_without_devices_is_enough_to_trace():
+    f = rb.shard_map(
+        lambda x: lax.psum(x, "y"), mesh=MESH.abstract_mesh, in_specs=P("x", "y"), out_specs=P("x")
+    )
+    assert rb.eval_shape(f, HOST).shape == (16, 4)
+    assert "shard_map" in str(rb.make_jaxpr(f)(HOST))
+    with rb.set_mesh(MESH):
+        close(jit(f)(HOST), HOST[:, :4] + HOST[:, 4:])
+    with pytest.raises(ShardingError, match="names no devices"):
+        jit(f)(HOST)
+    with pytest.raises(ShardingError, match="give a Mesh, or set one"):
+        f(HOST)

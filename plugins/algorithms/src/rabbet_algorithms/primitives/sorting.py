@@ -67,11 +67,20 @@ sort = Primitive(
 
 @sort.rule("explicit")
 def as_operands(op, *operands):
-    if len({x.entries for x in operands}) > 1:
-        raise ValueError("the arrays are cut differently")
-    if operands[0].entries[op.params["dimension"]] is not None:
+    entries = joined_entries(operands)
+    if entries[op.params["dimension"]] is not None:
         raise ValueError(f"it sorts along dimension {op.params['dimension']}, which is cut")
-    return [x.entries for x in operands]
+    return [entries] * len(operands)
+
+
+def joined_entries(operands):
+    """How arrays that are sorted together lie: where one is whole, such as the numbers 0 to n of ``argsort``,
+    the others count.
+    """
+    said = [{e for e in entries if e is not None} for entries in zip(*[x.entries for x in operands])]
+    if any(len(entries) > 1 for entries in said):
+        raise ValueError("the arrays are cut differently")
+    return tuple([entries.pop() if entries else None for entries in said])
 
 
 @sort.rule("lower")

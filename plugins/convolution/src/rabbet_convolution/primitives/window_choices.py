@@ -62,6 +62,15 @@ select_and_scatter_add = Primitive(
 )  # fmt: skip
 
 
+@select_and_gather_add.rule("explicit")
+@select_and_scatter_add.rule("explicit")
+def choice_entries(op, x, y):
+    """The array and what stands beside it, or the source, lie alike."""
+    if any(None not in pair and pair[0] != pair[1] for pair in zip(x.entries, y.entries, strict=True)):
+        raise ValueError("the arrays are cut differently")
+    return tuple([a or b for a, b in zip(x.entries, y.entries, strict=True)])
+
+
 # --------------------------------------------------------------------------------- by slices of all places
 def choices(x, window, largest):
     """For each place of the windows, a mask of the windows whose first extreme (or NaN) is there."""

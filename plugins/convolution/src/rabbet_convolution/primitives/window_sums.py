@@ -41,6 +41,10 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
             f"  }}) : ({op.in_avals[0].mlir}, {t}) -> {op.out.mlir}"
         )
 
+    @primitive.rule("explicit")
+    def window_entries(op, x):
+        return x.entries
+
     @primitive.rule("batch")
     def batch_window(op, x):
         return Batched(primitive(x.value, window=op.params["window"].with_batch(x.axis)), x.axis)

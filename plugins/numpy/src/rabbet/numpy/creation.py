@@ -102,7 +102,7 @@ def like(name, a, value, dtype, shape, device):
     if typeof(value).shape:
         return on_device(spread_to(asarray(value, aval.dtype if dtype is None else dtype), shape), device)
     if dtype is None and aval.weak_type:
-        return put(with_weak_type(lax.full(shape, value, aval.dtype)), device)
+        return put(lax.full_like(a, value, None, shape), device)
     return on_device(lax.full_like(a, value, aval.dtype if dtype is None else dtype, shape), device)
 
 

@@ -87,7 +87,11 @@ def pad(array, pad_width, mode="constant", **kwargs):
     if others:
         raise ValueError(f"pad: mode {mode!r} takes {takes or 'no further arguments'}, got {others}")
     if mode in ("constant", "empty", "linear_ramp"):
-        return padded_with_values(array, widths, values_of(array, kwargs.get(takes, 0)), mode)
+        values = kwargs.get(takes, 0)
+        if mode != "linear_ramp" and not np.ndim(values):
+            value = lax.convert_element_type(values, typeof(array).dtype)
+            return padded_with_one(array, widths, value)
+        return padded_with_values(array, widths, values_of(array, values), mode)
     reflect_type, counted = kwargs.get("reflect_type", "even"), kwargs.get("stat_length")
     if reflect_type not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
@@ -117,6 +121,13 @@ def values_of(array, values):
         asarray(values) if isinstance(values, (tuple, list)) else values, typeof(array).dtype
     )
     return spread_to(values, (typeof(array).ndim, 2))
+
+
+@fused(static=("widths",))
+def padded_with_one(array, widths, value):
+    """Padding by the same value everywhere: one operation, so that an array that is cut keeps even parts."""
+    value = lax.reshape(value, ())
+    return weak_as(lax.pad(array, value, [(low, high, 0) for low, high in widths]), array)
 
 
 @fused(static=("widths", "mode"))

@@ -118,21 +118,30 @@ def differentiable_call(call, out_avals):
         return call.results_and_state(arrays, out_avals)
 
     # What runs on the way forward is differentiated by the transformations around, so it has the rule, too.
-    def forward(*arrays):
-        outs, state = calling_with_state(*arrays)
-        return outs, (arrays, state)
+    def forward(*leaves):
+        (outs, _), kept = forward_with_state(*leaves)
+        return outs, kept
 
-    def forward_with_state(*arrays):
+    def forward_with_state(*leaves):
+        arrays = tuple([leaf.value for leaf in leaves])
         outs, state = calling_with_state(*arrays)
-        return (outs, state), (arrays, state)
+        # In the structure, where no transformation changes it: () for what is differentiated by, else None.
+        # PyTorch refuses to be asked for more, such as the derivative by a batch normalization's means.
+        asked = tuple([() if leaf.perturbed else None for leaf in leaves])
+        return (outs, state), (arrays, state, asked)
 
     def backward(kept, cotangents):
-        arrays, state = kept
-        smooth_in = tuple([inexact(typeof(x)) for x in arrays])
+        arrays, state, asked = kept
+        smooth_in = tuple([inexact(typeof(x)) and a is not None for x, a in zip(arrays, asked, strict=True)])
         smooth_out = tuple([inexact(aval) for aval in out_avals])
         if not any(smooth_in) or not any(smooth_out):
             return (None,) * len(arrays)
-        given = [c for c, yes in zip(cotangents, smooth_out, strict=True) if yes]
+        unmoved = rb.custom_derivatives.SymbolicZero
+        given = [
+            rb.lax.full(c.aval.shape, 0, c.aval.dtype) if isinstance(c, unmoved) else c
+            for c, yes in zip(cotangents, smooth_out, strict=True)
+            if yes
+        ]
         back = HostCall(
             pulled_back(call.fun, len(arrays), smooth_in, smooth_out),
             f"the derivative of {call.name}",
@@ -142,8 +151,9 @@ def differentiable_call(call, out_avals):
         gradients = iter(differentiable_call(back, avals)(*arrays, state, *given))
         return tuple([next(gradients) if yes else None for yes in smooth_in])
 
-    calling.defvjp(forward, backward)
-    calling_with_state.defvjp(forward_with_state, lambda kept, cotangents: backward(kept, cotangents[0]))
+    backward_with_state = lambda kept, cotangents: backward(kept, cotangents[0])
+    calling.defvjp(forward, backward, symbolic_zeros=True)
+    calling_with_state.defvjp(forward_with_state, backward_with_state, symbolic_zeros=True)
     return calling
 
 
