@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 import numpy as np
 
+from rabbet import config as _config
 from rabbet import dtypes
 from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.runtime import dlpack as _dlpack
@@ -22,7 +23,8 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: _Any = None) ->
       copy: True always copies; False never does; None copies where it has to.
 
     Returns:
-      an array of the same shape and dtype.
+      an array of the same shape and dtype; of 32 bits for 64, which is a copy, where ``config.enable_x64`` is
+      off and ``config.explicit_x64_dtypes`` is not "allow".
 
     Raises:
       TypeError: for an object without the protocol, or a dtype that has no equal here.
@@ -32,7 +34,17 @@ def from_dlpack(external_array: _Any, device: _Any = None, copy: _Any = None) ->
       >>> rb.dlpack.from_dlpack(np.arange(3))
       Array([0, 1, 2], dtype=int64)
     """
-    return _from_dlpack(external_array, device, copy)
+    array = _from_dlpack(external_array, device, copy)
+    narrow = dtypes.narrow(array.dtype)
+    if narrow == array.dtype or _config.explicit_x64_dtypes == "allow":
+        return array
+    if copy is False:
+        raise BufferError(
+            f"the tensor is of dtype {array.dtype} and becomes {narrow}, a copy, as config.enable_x64 is off "
+            f"and config.explicit_x64_dtypes is {_config.explicit_x64_dtypes!r}; leave out copy=False, or "
+            f"change one of the two"
+        )
+    return array.astype(narrow)
 
 
 def is_supported_dtype(dtype: _Any) -> bool:

@@ -156,3 +156,19 @@ def test_what_another_library_has_is_neither_deleted_nor_donated():
     (given,) = to_donate([y], [0])
     assert given.raw is not y.raw and np.asarray(given).tolist() == [0, 1, 2, 3]
     assert x.is_deleted() and not any(raw.is_deleted() for raw in raws)
+
+
+def test_64_bits_become_32_where_the_settings_say_so():
+    x = np.arange(3)
+    wide = rb.lax.full((16,), 1, "float64")
+    assert rb.dlpack.from_dlpack(x).dtype == np.int64
+    assert rb.dlpack.from_dlpack(wide, copy=False).dtype == np.float64
+    with rb.config.override(explicit_x64_dtypes="warn", enable_x64=False):
+        found = rb.dlpack.from_dlpack(x)
+        assert found.dtype == np.int32 and found.tolist() == [0, 1, 2]
+        assert rb.dlpack.from_dlpack(x.astype("int16")).dtype == np.int16
+        with pytest.raises(BufferError, match="leave out copy=False"):
+            rb.dlpack.from_dlpack(wide, copy=False)
+        assert rb.dlpack.from_dlpack(wide.astype("float32"), copy=False).dtype == np.float32
+        with rb.config.override(enable_x64=True):
+            assert rb.dlpack.from_dlpack(x).dtype == np.int64

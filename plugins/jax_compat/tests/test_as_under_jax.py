@@ -180,3 +180,20 @@ def test_what_was_started_is_asked_for_each_time(child):
         assert list(jax._src.xla_bridge._backends) == ["cpu"]
         """
     )
+
+
+def test_a_device_that_cannot_be_is_refused_when_the_function_is_called(child):
+    child(
+        """
+        import jax, pytest
+        wrong = [({"device": "cpu"}, "device must be"), ({"backend": "none"}, "^Unknown backend")]
+        for where, words in wrong:
+            f = jax.jit(lambda x: x + 1, **where)  # some libraries never call it
+            for use in (f, f.lower, jax.jit(f), jax.grad(f)):
+                with pytest.raises((TypeError, RuntimeError), match=words):
+                    use(1.0)
+        with pytest.raises(TypeError, match="function"):
+            jax.jit(3)
+        assert jax.jit(lambda x: x + 1, device=jax.devices()[0])(1.0) == 2
+        """
+    )

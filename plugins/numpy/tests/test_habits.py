@@ -235,8 +235,8 @@ def test_vander_of_many_columns_is_one_operation():
 
 def test_the_array_api_standard():
     x = rnp.asarray(X)
-    assert x.__array_namespace__() is rnp and x.__array_namespace__(api_version="2024.12") is rnp
-    with pytest.raises(ValueError, match=r"offered in version '2024.12'"):
+    assert x.__array_namespace__() is rnp and x.__array_namespace__(api_version="2025.12") is rnp
+    with pytest.raises(ValueError, match=r"offered in version '2025.12'"):
         x.__array_namespace__(api_version="1999.1")
     outer = rb.config.array_namespace
     try:
@@ -249,6 +249,11 @@ def test_the_array_api_standard():
     info = rnp.__array_namespace_info__()
     assert info.default_dtypes()["real floating"] == rnp.zeros(1).dtype
     assert set(info.dtypes(kind=("bool", "signed integer"))) == {"bool", "int8", "int16", "int32", "int64"}
+    with rb.config.override(explicit_x64_dtypes="warn", enable_x64=False):  # "int64" makes int32 there
+        assert set(info.dtypes(kind=("bool", "signed integer"))) == {"bool", "int8", "int16", "int32"}
+        assert set(info.dtypes(kind="complex floating")) == {"complex64"}
+        with rb.config.override(enable_x64=True):
+            assert "float64" in info.dtypes()
     assert info.default_device() in info.devices() and not info.capabilities()["boolean indexing"]
     with pytest.raises(ValueError, match="none of the kinds"):
         info.dtypes(kind="colour")

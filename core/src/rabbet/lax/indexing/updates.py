@@ -225,8 +225,9 @@ def proper_values(values: Any, x: ArrayLike, eager: bool) -> ArrayOrTracer:
         dtypes.promote(values, x)  # refuses
     if given != dtype and dtypes.result_type(x, values) != dtype:
         warnings.warn(
-            f"values of dtype {dtypes.short_name(given)} are put into an array {x.aval.str_short()} and lose "
-            f"what it cannot hold; convert them with astype if that is meant",
+            f"scatter inputs have incompatible types: cannot safely cast values of dtype "
+            f"{dtypes.short_name(given)} to that of the array {x.aval.str_short()}, which they are put into; "
+            f"they lose what it cannot hold. Convert them with astype if that is meant",
             FutureWarning,
             stacklevel=stacklevel(),
         )

@@ -57,12 +57,31 @@ def _in_jaxs_words(function):
     return asked
 
 
+def _refused_when_called(fun, options):
+    """JAX looks at ``device`` and ``backend`` when a function is called or lowered, and some never are."""
+
+    def compiled():
+        return _in_jaxs_words(rb.jit)(fun, **options)
+
+    @functools.wraps(fun)
+    def refused(*args, **kwargs):
+        return compiled()(*args, **kwargs)
+
+    refused.lower = lambda *args, **kwargs: compiled().lower(*args, **kwargs)
+    return refused
+
+
 @wraps(rb.jit)
 def jit(fun=None, **options):
     """A compiled function tells its signature itself, as JAX's do: libraries ask what it wraps for none."""
     if fun is None:
         return functools.partial(jit, **options)
-    compiled = rb.jit(fun, **options)
+    try:
+        compiled = rb.jit(fun, **options)
+    except (PluginError, TypeError):
+        if options.get("device") is None and options.get("backend") is None:
+            raise
+        compiled = _refused_when_called(fun, options)
     try:
         compiled.__signature__ = inspect.signature(fun)
     except (TypeError, ValueError):  # Python does not know it of every callable

@@ -4,7 +4,7 @@ import rabbet as rb
 from rabbet import dtypes
 from rabbet.extend.functions import folded
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 KINDS = {
     "bool": ("bool",),
@@ -47,6 +47,9 @@ class NamespaceInfo:
     def dtypes(self, *, device=None, kind=None):
         """The dtypes of the standard, by name: a dict.
 
+        Those of 64 bits are left out where asking for one makes one of 32, or is refused:
+        ``config.explicit_x64_dtypes``.
+
         Args:
           device: all have the same.
           kind: one of the kinds that ``isdtype`` knows, or a tuple of these; None: all.
@@ -59,7 +62,9 @@ class NamespaceInfo:
         unknown = [k for k in kinds if k not in KINDS]
         if unknown:
             raise ValueError(f"dtypes: {unknown[0]!r} is none of the kinds {', '.join(KINDS)}")
-        return {name: dtypes.canonicalize(name) for k in kinds for name in KINDS[k]}
+        wide = rb.config.enable_x64 or rb.config.explicit_x64_dtypes == "allow"
+        found = {name: dtypes.canonicalize(name) for k in kinds for name in KINDS[k]}
+        return {name: dtype for name, dtype in found.items() if wide or dtypes.narrow(dtype) == dtype}
 
     def devices(self):
         """The devices that arrays can be on."""
