@@ -1,5 +1,6 @@
 """Dtypes: names, widths, promotion (as laws of an order), and rows from plugins."""
 
+import warnings
 from enum import IntEnum
 from functools import partial
 from itertools import combinations_with_replacement, product
@@ -229,6 +230,18 @@ def test_none_is_the_default_float():
     assert dtypes.canonicalize_dtype(None) == np.float32
     with config.override(enable_x64=True):
         assert dtypes.canonicalize_dtype(None) == np.float64
+
+
+@pytest.mark.narrow
+def test_a_canonical_dtype_has_32_bits_where_64_are_not_allowed():
+    assert dtypes.canonicalize_dtype("float64") == np.float64
+    with config.override(explicit_x64_dtypes="warn"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is made of it yet, so nothing is warned of
+        assert dtypes.canonicalize_dtype("float64") == np.float32
+        assert dtypes.canonicalize_dtype(np.int64) == np.int32
+        assert dtypes.canonicalize_dtype("int8") == np.int8
+        with config.override(enable_x64=True):
+            assert dtypes.canonicalize_dtype("float64") == np.float64
 
 
 @pytest.mark.narrow

@@ -10,9 +10,11 @@ from rabbet_jax import alone
 from rabbet_jax.levels import another_level
 from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay import monitoring
+from rabbet_jax.overlay._src import dtypes as private_dtypes
+from rabbet_jax.overlay._src.public_test_util import check_close
 from rabbet_jax.overlay._src.tree_util import _registry, prefix_errors
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
-from rabbet_jax.overlay.core import get_opaque_trace_state, jaxpr_as_fun
+from rabbet_jax.overlay.core import ensure_compile_time_eval, get_opaque_trace_state, jaxpr_as_fun
 from rabbet_jax.overlay.extend import core
 from rabbet_jax.overlay.extend.random import define_prng_impl
 
@@ -172,3 +174,30 @@ def test_the_registry_of_trees_takes_nodes_apart():
     assert registry[tuple].to_iter((1, (2, 3)))[0] == [1, (2, 3)]
     with pytest.raises(KeyError):
         registry[int]
+
+
+def test_dtypes_of_the_parts_of_numbers():
+    names = "bool", "int32", "uint64", "float16", "bfloat16", "float64", "complex64", "complex128"
+    dtypes = [rnp.dtype(name) for name in names]
+    assert [private_dtypes.to_complex_dtype(d).name for d in dtypes] == (
+        ["complex64"] * 2 + ["complex128"] + ["complex64"] * 2 + ["complex128", "complex64", "complex128"]
+    )
+    assert [private_dtypes.to_inexact_dtype(d).name for d in dtypes] == (
+        ["float32"] * 2 + ["float64", "float16", "bfloat16", "float64", "complex64", "complex128"]
+    )
+    assert private_dtypes.issubdtype(dtypes[4], np.floating)
+
+
+def test_computing_at_once_has_its_name_in_core_too():
+    assert ensure_compile_time_eval is rb.ensure_compile_time_eval
+
+
+def test_arrays_are_compared_by_what_their_dtypes_can_hold():
+    ones = np.ones(3, "float32")
+    check_close({"a": ones, "b": (ones, 1.0)}, {"a": rnp.ones(3) * (1 + 5e-7), "b": (ones, 1.0)})
+    check_close(ones, (ones * 1.02).astype("float16"), rtol=0.01)
+    check_close(rnp.ones(3, "bfloat16"), rnp.ones(3, "bfloat16") * 1.03)
+    check_close(ones, ones + 2, atol={np.dtype("float32"): 1.0})
+    for x, y in ((ones, ones + 1e-4), (ones, np.ones((3, 1))), (np.ones(3, int), np.zeros(3, int))):
+        with pytest.raises(AssertionError):
+            check_close(x, y)

@@ -123,6 +123,19 @@ def test_einsum_takes_digits_as_names_too():
     equal(rnp.einsum("a10->1a", x), np.einsum("abc->ba", x))
 
 
+def test_einsum_takes_lists_of_any_names_that_can_be_sorted():
+    x, y = numbers((2, 3)), numbers((3, 4))
+    wanted = np.einsum("ij,jk->ik", x, y)
+    equal(rnp.einsum(x, ["tokens", "heads"], y, ["heads", "kv"], ["tokens", "kv"]), wanted)
+    equal(rnp.einsum(x, ["tokens", "heads"], y, ["heads", "kv"]), wanted.T)  # the names in their order
+    equal(rnp.einsum(x, [..., ("a", 1)], y, [("a", 1), ("b",)]), wanted)
+    equal(rnp.einsum(x, [100, -1], y, [-1, 200]), wanted)
+    with pytest.raises(TypeError, match="hashed and compared"):
+        rnp.einsum(x, ["a", 1], y, [1, "b"])
+    with pytest.raises(ValueError, match="which no operand has"):
+        rnp.einsum(x, [0, 1], y, [1, 2], [0, 3])
+
+
 @pytest.mark.needs("grad")
 @few
 @given(hnp.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=4), st.integers(-5, 5), st.data())

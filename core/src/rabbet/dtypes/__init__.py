@@ -71,8 +71,8 @@ to_complex = table.to_complex
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that ``dtype`` means. One that is written out, such as float64, means itself; None means the
-    default float.
+    """The dtype that ``dtype`` means; None means the default float. One that is written out, such as float64,
+    means itself, or 32 bits where ``config.explicit_x64_dtypes`` does not allow 64.
 
     Raises:
       TypeError: for what no installed package knows. ValueError: for a dtype without numbers, such as that of
@@ -85,7 +85,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     found = canonicalize(float if dtype is None else dtype)
     if isinstance(found, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype: {found} has no numbers; allow_extended_dtype=True accepts it")
-    return found
+    return found if config.explicit_x64_dtypes == "allow" else narrow(found)
 
 
 def use_finder(

@@ -14,11 +14,12 @@ from rabbet_jax.levels import current_level
 from rabbet_jax.primitives import Primitive
 from rabbet_jax.traces import Trace, Tracer
 
+ensure_compile_time_eval = rb.ensure_compile_time_eval
 Atom = Var | Literal
 JaxprEqn = Equation
 AxisSize = Any
 
-ABSENT = "ParamDict ensure_compile_time_eval eval_context max_dim min_dim"
+ABSENT = "ParamDict eval_context max_dim min_dim"
 # By type: how its abstract value is found. Libraries add their own; Rabbet asks `__array__` of those.
 pytype_aval_mappings = dict.fromkeys((np.ndarray, rb.Array, bool, int, float, complex), rb.typeof)
 

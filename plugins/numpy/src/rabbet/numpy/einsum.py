@@ -78,17 +78,34 @@ def contracted(subscripts, *operands, optimize="auto", precision=None, preferred
 
 
 def from_lists(first, rest):
-    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as letters."""
+    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as letters.
+
+    The axes may have any names that can be hashed and sorted, which get letters in their order.
+    """
     everything = [first, *rest]
     arrays, lists = everything[0::2], everything[1::2]
     result = None
     if len(arrays) > len(lists):
         *arrays, result = arrays
+    try:
+        names = sorted({i for axes in lists for i in axes if i is not Ellipsis})
+    except TypeError:
+        raise TypeError(
+            "einsum: the names of axes in lists must be such as can be hashed and compared, as integers or "
+            f"strings; given {lists}"
+        ) from None
+    if len(names) > len(LETTERS):
+        raise ValueError(f"einsum: {len(names)} names of axes; there can be {len(LETTERS)}")
+    letter_of = dict(zip(names, LETTERS))
+    letter_of[Ellipsis] = "..."
 
-    def letters(ints):
-        return "".join(["..." if i is Ellipsis else LETTERS[i] for i in ints])
+    def letters(axes):
+        unknown = [i for i in axes if i not in letter_of]
+        if unknown:
+            raise ValueError(f"einsum: the result has axes {unknown}, which no operand has")
+        return "".join([letter_of[i] for i in axes])
 
-    subscripts = ",".join([letters(ints) for ints in lists])
+    subscripts = ",".join([letters(axes) for axes in lists])
     return (subscripts if result is None else f"{subscripts}->{letters(result)}"), arrays
 
 
