@@ -6,8 +6,8 @@ from typing import Any as _Any
 
 import numpy as np
 
-from rabbet import config as _config
 from rabbet import dtypes
+from rabbet.config import config as _config
 from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.runtime import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack

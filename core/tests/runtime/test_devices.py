@@ -36,6 +36,11 @@ def test_the_devices_of_a_platform(three):
         devices.local_devices(process_index=1)
 
 
+def test_a_backend_is_the_name_of_a_platform(three):
+    with pytest.raises(TypeError, match=r"name of a platform, such as 'cpu'; got CpuDevice\(id=0\)"):
+        devices.devices(devices.devices()[0])
+
+
 def test_a_device_is_always_the_same_object(three):
     first = devices.devices()[0]
     assert devices.devices()[0] is first

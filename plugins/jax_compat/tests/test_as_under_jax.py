@@ -197,3 +197,18 @@ def test_a_device_that_cannot_be_is_refused_when_the_function_is_called(child):
         assert jax.jit(lambda x: x + 1, device=jax.devices()[0])(1.0) == 2
         """
     )
+
+
+def test_the_dtype_of_a_result_is_one_that_arrays_have(child):
+    child(
+        """
+        import pytest, jax, jax.numpy as jnp, numpy as np
+        for wide, narrow in (("float64", "float32"), (np.int64, "int32"), (np.dtype("float64"), "float32")):
+            with pytest.warns(UserWarning, match="asked for"):
+                assert jnp.result_type(wide) == narrow
+        assert jnp.result_type(np.ones(2), 1) == "float32" and jnp.result_type(int, "int8") == "int8"
+        assert jnp.promote_types("float64", "int32") == "float64"
+        with jax.enable_x64(True):
+            assert jnp.result_type("float64", "float32") == "float64"
+        """
+    )

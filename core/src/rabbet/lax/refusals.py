@@ -72,7 +72,8 @@ OF_MEMORY = (
 
 CHOOSE = (
     "Instead of 'if' use rabbet.numpy.where or lax.cond, instead of 'while' lax.while_loop, or make the "
-    "argument static (static_argnames)."
+    "argument static (static_argnames). JAX's words, which libraries look for: Attempted boolean conversion "
+    "of traced array."
 )
 STATIC = (
     "If the value is a plain Python number, make that argument static (static_argnames); or compute it "

@@ -131,7 +131,14 @@ forget_when_forked: list = []
 
 def client_of(backend):
     """Return the client of a platform name, or of the default backend for None."""
-    return default_clients().default() if backend is None else default_clients().get(backend)
+    if backend is None:
+        return default_clients().default()
+    if not isinstance(backend, str):
+        raise TypeError(
+            f"a backend is the name of a platform, such as 'cpu'; got {backend!r:.60} of type "
+            f"{type(backend).__name__}"
+        )
+    return default_clients().get(backend)
 
 
 def device(platform, id):

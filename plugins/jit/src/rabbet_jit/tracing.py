@@ -4,7 +4,7 @@ signature.
 
 import sys
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rabbet import Array, ShapeDtypeStruct, config, dtypes, tree
@@ -137,7 +137,7 @@ def leaf_aval(x):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, (tuple, list)) and dtype is not None:
             aval = ShapedArray(tuple(shape), dtypes.canonicalize(dtype), bool(getattr(x, "weak_type", False)))
-            sharding = getattr(x, "sharding", None)
+            sharding: Any = getattr(x, "sharding", None)
             if hasattr(type(sharding), "__sharding__"):  # as a spec, which stands for one on the mesh set
                 sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
             spread = sharding.in_types(aval.ndim) if isinstance(sharding, Sharding) else None

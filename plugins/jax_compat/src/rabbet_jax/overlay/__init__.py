@@ -67,7 +67,7 @@ def _refused_when_called(fun, options):
     def refused(*args, **kwargs):
         return compiled()(*args, **kwargs)
 
-    refused.lower = lambda *args, **kwargs: compiled().lower(*args, **kwargs)
+    vars(refused)["lower"] = lambda *args, **kwargs: compiled().lower(*args, **kwargs)
     return refused
 
 

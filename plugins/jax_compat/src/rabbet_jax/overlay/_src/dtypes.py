@@ -4,6 +4,8 @@ import numpy as np
 import rabbet as rb
 from rabbet.errors import TypePromotionError as TypePromotionError
 
+from rabbet_jax.overlay.numpy import result_type as result_type
+
 DType = np.dtype
 WIDE = [np.dtype(d) for d in ("int64", "uint64", "float64", "complex128")]
 
@@ -17,7 +19,7 @@ class ExtendedDType:
 
 
 canonicalize_dtype, issubdtype = rb.dtypes.canonicalize_dtype, rb.dtypes.issubdtype
-finfo, iinfo, result_type = rb.numpy.finfo, rb.numpy.iinfo, rb.numpy.result_type
+finfo, iinfo = rb.numpy.finfo, rb.numpy.iinfo
 
 
 def supports_inf(dtype):

@@ -44,9 +44,9 @@ def check_close(xs, ys, atol=None, rtol=None, err_msg=""):
     def compare(x, y):
         x, y = np.asarray(x), np.asarray(y)
         assert x.shape == y.shape, f"shapes {x.shape} and {y.shape} {err_msg}"
-        allowed = [_chosen(tolerance, x.dtype, y.dtype) * x.size for tolerance in (rtol, atol)]
+        relative, absolute = [_chosen(tolerance, x.dtype, y.dtype) * x.size for tolerance in (rtol, atol)]
         wide = [a.astype("float32") if a.dtype.kind == "V" else a for a in (x, y)]  # bfloat16 and its like
-        np.testing.assert_allclose(*wide, *allowed, err_msg=err_msg)
+        np.testing.assert_allclose(wide[0], wide[1], rtol=relative, atol=absolute, err_msg=err_msg)
 
     rb.tree.map(compare, xs, ys)
 

@@ -5,6 +5,7 @@ constants that are traced, by which libraries see that they run inside ``jit``.
 import functools
 
 import ml_dtypes
+import numpy as np
 from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer, typeof
 
 NARROW = (
@@ -30,6 +31,19 @@ def size(a, axis=None):
     import rabbet.numpy
 
     return 1 if a is None else rabbet.numpy.size(a, axis)
+
+
+def result_type(*args, return_weak_type_flag=False):
+    """The dtype of the result; dtypes of 64 bits that are written out count as everywhere under JAX."""
+    import rabbet as rb
+
+    given = [
+        rb.dtypes.requested(x)
+        if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic))
+        else x
+        for x in args
+    ]
+    return rb.dtypes.result_type(*given, return_weak_type_flag=return_weak_type_flag)
 
 
 def traced(make):
