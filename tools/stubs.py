@@ -217,6 +217,11 @@ def line_for(face, name, thing):
             return f"import {thing.__name__} as {name}"
         unseen = "" if seen_by_mypy(thing) else "  # type: ignore[attr-defined]"
         return f"from {parent} import {last} as {name}{unseen}"
+    if type(thing).__name__ == "ScalarType":
+        return (
+            f"class {name}:\n    dtype: Any\n"
+            "    def __new__(cls, x: ArrayLike = ...) -> Array: ...  # type: ignore[misc]"
+        )
     if isinstance(thing, type):
         if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):
             return f"{name}: type[Any]"
@@ -259,7 +264,8 @@ def stub(face):
         lines.append(line_for(face, name, getattr(module, name)))
     text = "\n".join(lines) + "\n"
     if "bool" in public(module):  # the dtype: annotations mean the class
-        text = re.sub(r"(?<!def )\bbool\b", "builtins.bool", text).replace(HEAD, "import builtins\n" + HEAD)
+        text = re.sub(r"(?<!def )(?<!class )\bbool\b", "builtins.bool", text)
+        text = text.replace(HEAD, "import builtins\n" + HEAD)
         text = text.replace("import builtins\n" + FIRST, FIRST + "import builtins\n")
     return text
 

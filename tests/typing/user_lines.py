@@ -25,6 +25,12 @@ key = rb.random.key(0)
 key, other = rb.random.split(key)
 z = rb.random.normal(other, (3,))
 print(z.dtype, (z + 1).astype("float16"), -z, z.at[0].set(1.0), rb.device_put(z).block_until_ready())
+
+
+def converted(x: rb.Array, dtype: type[rnp.float32] | None = rnp.float32) -> rb.Array:
+    return x if dtype is None else x.astype(dtype) + dtype(1)
+
+
 print(z[::2], z[None], 1 - z, z > 0, abs(z), float(z[0]), np.asarray(z), z.T @ w, z.reshape(3, 1).ndim)
 
 print(lax.fori_loop(0, 10, lambda i, c: c + i, x))

@@ -203,7 +203,7 @@ def test_the_dtype_of_a_result_is_one_that_arrays_have(child):
     child(
         """
         import pytest, jax, jax.numpy as jnp, numpy as np
-        for wide, narrow in (("float64", "float32"), (np.int64, "int32"), (np.dtype("float64"), "float32")):
+        for wide, narrow in (("float64", "float32"), (np.int64, "int32"), (jnp.float64, "float32")):
             with pytest.warns(UserWarning, match="asked for"):
                 assert jnp.result_type(wide) == narrow
         assert jnp.result_type(np.ones(2), 1) == "float32" and jnp.result_type(int, "int8") == "int8"

@@ -220,3 +220,17 @@ def test_array_copies_and_asarray_does_not():
 def test_an_array_of_a_number_is_nobody_elses():
     rnp.asarray(1.0).delete()
     assert rnp.asarray(1.0).item() == 1.0
+
+
+def test_scalar_types_are_classes():
+    assert isinstance(rnp.float32, type) and isinstance(np.float32(1), rnp.float32)
+    assert not isinstance(np.float64(1), rnp.float32)
+    assert isinstance(rnp.bfloat16.dtype.type(1), rnp.bfloat16)
+
+    def f(x: rnp.float32 | None, kinds: dict[str, rnp.int8]):
+        return x
+
+    assert f.__annotations__["x"].__args__ == (rnp.float32, type(None))
+    assert pickle.loads(pickle.dumps([rnp.bool_, rnp.bfloat16])) == [rnp.bool_, rnp.bfloat16]
+    assert rnp.float64 in {np.float64} and rnp.float64 not in {float, rnp.float32}
+    assert rb.tree.leaves({"dtype": rnp.int8}) == [rnp.int8]

@@ -1,5 +1,7 @@
 """Dtypes as objects (``float32`` is a dtype and makes scalars), questions about them, and constants."""
 
+from typing import Any
+
 import numpy as np
 
 from rabbet import Array, dtypes
@@ -24,27 +26,46 @@ dtype = np.dtype
 ndarray = Array
 
 
-class ScalarType:
+class ScalarType(type):
     """A dtype that is also a function: ``float32(1)`` is an array without dimensions, ``zeros(3, float32)``
     one of that dtype.
 
-    It equals NumPy's dtype and scalar type of the same name.
+    It equals NumPy's dtype and scalar type of the same name. It is a class as they are, so it can stand in
+    annotations; the scalars of NumPy that have the dtype are instances of it.
 
     Example:
       >>> rnp.float32(1.5), rnp.zeros(2, rnp.float32).dtype == rnp.float32
       (Array(1.5, dtype=float32), True)
       >>> rnp.int8, rnp.int8.dtype
       (rabbet.numpy.int8, dtype('int8'))
+      >>> isinstance(np.float32(1), rnp.float32), rnp.float32 | None
+      (True, rabbet.numpy.float32 | None)
     """
 
+    dtype: Any
+
+    def __new__(cls, name):
+        return super().__new__(
+            cls,
+            name,
+            (),
+            {
+                "dtype": dtypes.canonicalize(name),
+                "__module__": "rabbet.numpy",
+                "__doc__": f"The dtype {name}.",
+            },
+        )
+
     def __init__(self, name):
-        self.dtype = dtypes.canonicalize(name)
-        self.__name__ = self.__qualname__ = name
+        super().__init__(name, (), {})
 
     @folded
     def __call__(self, x=0):
         """``x`` as an array of this dtype; without dimensions for a number."""
         return asarray(x, self.dtype)
+
+    def __instancecheck__(self, instance):
+        return isinstance(instance, self.dtype.type)
 
     def __eq__(self, other):
         if isinstance(other, ScalarType):
@@ -59,9 +80,6 @@ class ScalarType:
 
     def __repr__(self):
         return f"rabbet.numpy.{self.__name__}"
-
-    def __reduce__(self):
-        return scalar_type, (self.__name__,)
 
 
 _scalar_types = {}

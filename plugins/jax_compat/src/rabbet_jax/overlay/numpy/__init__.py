@@ -13,6 +13,8 @@ NARROW = (
     "float8_e8m0fnu float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
 
+PYTHONS = frozenset([bool, int, float, complex])
+
 
 def shape(a):
     """The shape; that of None is that of a number, as in NumPy."""
@@ -39,7 +41,7 @@ def result_type(*args, return_weak_type_flag=False):
 
     given = [
         rb.dtypes.requested(x)
-        if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic))
+        if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and x not in PYTHONS)
         else x
         for x in args
     ]
