@@ -49,6 +49,7 @@ INSIDE_RABBET = {
         "rabbet_jax_names/",
         "rabbet/tree_util.py",
         "rabbet/flatten_util.py",
+        "rabbet/memory.py",
         "rabbet/experimental/compilation_cache.py",
     ),
     "plugins/callbacks": ("rabbet_callbacks/", "rabbet/debug/"),

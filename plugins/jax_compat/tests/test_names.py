@@ -16,7 +16,9 @@ from rabbet_jax.overlay._src.tree_util import _registry, prefix_errors
 from rabbet_jax.overlay.ad_checkpoint import checkpoint
 from rabbet_jax.overlay.core import ensure_compile_time_eval, get_opaque_trace_state, jaxpr_as_fun
 from rabbet_jax.overlay.extend import core
+from rabbet_jax.overlay.extend.backend import get_backend, get_default_device
 from rabbet_jax.overlay.extend.random import define_prng_impl
+from rabbet_jax.overlay.lax import linalg as overlay_linalg
 
 
 def around():
@@ -201,3 +203,42 @@ def test_arrays_are_compared_by_what_their_dtypes_can_hold():
     for x, y in ((ones, ones + 1e-4), (ones, np.ones((3, 1))), (np.ones(3, int), np.zeros(3, int))):
         with pytest.raises(AssertionError):
             check_close(x, y)
+
+
+def test_primitives_of_packages_have_jaxs_names():
+    """Also before anything has loaded the module that has them."""
+    closed = rb.make_jaxpr(lambda x: rnp.cumsum(rb.lax.sort(x)) * 2)(np.ones(3, "f4"))
+    found = []
+
+    def walk(program):
+        for eqn in program.eqns:
+            found.append(eqn.primitive)
+            for inner in core.jaxprs_in_params(eqn.params):
+                walk(inner)
+
+    walk(closed.jaxpr)
+    assert overlay_lax.sort_p in found and overlay_lax.cumsum_p in found
+    assert overlay_lax.and_p.name == "and" and overlay_linalg.cholesky_p.name == "cholesky"
+    with pytest.raises(AttributeError):
+        overlay_lax.nothing_p  # noqa: B018
+
+
+def test_equations_and_programs_are_made_again_with_other_parts():
+    closed = rb.make_jaxpr(lambda x: rb.lax.sin(x))(1.0)
+    (eqn,) = closed.eqns
+    other = eqn.replace(primitive=overlay_lax.cos_p, effects=frozenset())
+    assert other.primitive is overlay_lax.cos_p and other.invars == eqn.invars and other.params == eqn.params
+    program = closed.jaxpr.replace(eqns=[other], debug_info=closed.jaxpr.debug_info)
+    assert program.name == closed.jaxpr.name == closed.debug_info.func_name
+    np.testing.assert_allclose(jaxpr_as_fun(closed.replace(jaxpr=program))(1.0)[0], np.cos(1.0), rtol=1e-6)
+    assert "cos a" in program.pretty_print() and "cos a" in closed.replace(jaxpr=program).pretty_print()
+
+
+def test_the_client_answers_as_jaxs():
+    backend = get_backend("cpu")
+    assert backend.platform == "cpu" and backend.platform_version and backend == get_backend()
+    assert backend.device_count() == len(backend.devices()) == len(rb.devices("cpu"))
+    assert backend.local_device_count() == len(backend.local_devices()) and backend.process_index() == 0
+    x = rb.device_put(np.arange(3.0))
+    there = [one.unsafe_buffer_pointer() for one in backend.live_arrays()]
+    assert x.unsafe_buffer_pointer() in there and get_default_device() == rb.device_put(0).device

@@ -5,7 +5,7 @@ that the function captured; they are inputs of the program, not text in it. Scal
 stand in equations as literals.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from rabbet.messages import source_positions
 from rabbet.program.context import context
@@ -86,6 +86,21 @@ class Equation:
     outvars = property(lambda self: self.outputs, doc="JAX's name for ``outputs``.")
     effects = property(lambda self: effects_of(self.op), doc="What it does besides computing.")
 
+    def replace(self, *, invars=None, outvars=None, primitive=None, params=None, **of_jax):
+        """The same equation with other parts; None keeps a part. What else JAX's equations have (``effects``,
+        ``source_info``, ``ctx``) follows from these here.
+        """
+        op = self.op
+        if primitive is not None or params is not None:
+            chosen = op.primitive if primitive is None else primitive
+            op = chosen.op(**(op.params if params is None else params))
+        return Equation(
+            op,
+            self.inputs if invars is None else list(invars),
+            self.outputs if outvars is None else list(outvars),
+            self.where,
+        )
+
     @property
     def source_info(self):
         """The user's line, a ``Position``, whose ``name_stack`` has the scopes around it; None where no line
@@ -101,6 +116,26 @@ class Equation:
 
 
 ITSELF = object()  # in a program's memo: the program
+
+
+class DebugInfo(NamedTuple):
+    """What a program was traced from, as far as it is kept; the fields are JAX's.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)], "wave").jaxpr.debug_info.func_name
+      'wave'
+    """
+
+    func_name: str
+    traced_for: str = ""
+    arg_names: tuple | None = None
+    result_paths: tuple | None = None
+
+    @property
+    def func_src_info(self) -> str:
+        """The same as ``func_name``."""
+        return self.func_name
 
 
 class Jaxpr:
@@ -141,9 +176,16 @@ class Jaxpr:
     consts = property(lambda self: (), doc="None: bodies are given what they capture as inputs.")
     in_avals = property(lambda self: tuple([v.aval for v in self.invars]))
     out_avals = property(lambda self: tuple([v.aval for v in self.outvars]))
+    debug_info = property(lambda self: DebugInfo(self.name), doc="What it was traced from.")
 
-    def replace(self, *, invars=None, outvars=None, eqns=None, constvars=None, effects=None, name=None):
-        """The same program with other parts; None keeps a part, and effects are those of the equations."""
+    def replace(
+        self, *, invars=None, outvars=None, eqns=None, constvars=None, effects=None, name=None,
+        debug_info=None,
+    ):  # fmt: skip
+        """The same program with other parts; None keeps a part, and effects are those of the equations.
+        ``debug_info`` gives a name.
+        """
+        name = getattr(debug_info, "func_name", None) if name is None else name
         return Jaxpr(
             self.invars if invars is None else invars,
             self.outvars if outvars is None else outvars,
@@ -164,6 +206,10 @@ class Jaxpr:
         return self if made is ITSELF else made
 
     def __repr__(self):
+        return text_of(self)
+
+    def pretty_print(self, **options):
+        """The program's text; JAX's options for it change nothing here."""
         return text_of(self)
 
     def _repr_html_(self):
@@ -201,6 +247,7 @@ class ClosedJaxpr:
     constvars = property(lambda self: self.jaxpr.constvars, doc="The program's variables for ``consts``.")
     equations = property(lambda self: self.jaxpr.equations, doc="The program's equations.")
     name = property(lambda self: self.jaxpr.name, doc="The traced function's name.")
+    debug_info = property(lambda self: self.jaxpr.debug_info, doc="What it was traced from.")
 
     @property
     def eqns(self):
@@ -229,6 +276,10 @@ class ClosedJaxpr:
 
     def __repr__(self):
         return repr(self.jaxpr)
+
+    def pretty_print(self, **options):
+        """The program's text, as ``Jaxpr.pretty_print``."""
+        return self.jaxpr.pretty_print()
 
     def _repr_html_(self):
         """What notebooks show: the program beside the user's lines."""

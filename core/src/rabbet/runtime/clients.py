@@ -49,6 +49,11 @@ class Client:
         self.local_devices = tuple(d for d in self.devices if d.process_index == self.process_index)
 
     @property
+    def platform_version(self):
+        """The platform's own text about its version, as jaxlib's client gives it."""
+        return self._raw.platform_version
+
+    @property
     def runtime_type(self):
         """Which runtime jaxlib's client stands on, as it says."""
         return self._raw.runtime_type

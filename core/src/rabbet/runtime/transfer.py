@@ -186,7 +186,8 @@ def as_device(device, name="device"):
 
 def as_place(device, name="device"):
     """What an argument called `name` means: a `Device`, a `Sharding` over several, or None. An object that
-    stands for a sharding gives it by its method `__sharding__(name)`.
+    stands for a sharding gives it by its method `__sharding__(name)`, and one that stands for a place by
+    each value gives that by its method `__place_of__(x)`, when it is put somewhere.
 
     Example:
       >>> from rabbet.extend.sharding import as_place
@@ -194,6 +195,8 @@ def as_place(device, name="device"):
       >>> as_place(device) is device, as_place(rb.device_put(1.0, device).sharding) is device
       (True, True)
     """
+    if hasattr(type(device), "__place_of__"):
+        return device
     if hasattr(type(device), "__sharding__"):
         device = device.__sharding__(name)
     if isinstance(device, Sharding) and not device.is_plain:
@@ -227,6 +230,8 @@ def put_leaf(x, device, may_alias=True):
         if not x.interpreter.alive:
             raise leaked(x)
         return device.constrain(x) if isinstance(device, Sharding) else x
+    if device is not None and hasattr(type(device), "__place_of__"):
+        device = device.__place_of__(x)
     if isinstance(device, Sharding):
         with transfer_guards.explicit():
             out = lay_out(x, device)

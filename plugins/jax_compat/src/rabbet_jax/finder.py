@@ -26,8 +26,8 @@ CHILDREN = "RABBET_SERVES_JAX"
 # Modules of Rabbet that are shown under jax's name: the documented ones.
 SHOWN = frozenset(
     "ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug distributed dlpack dtypes "
-    "errors example_libraries experimental export ffi flatten_util image lax nn numpy ops profiler random "
-    "ref scipy sharding stages test_util tree tree_util typing".split()
+    "errors example_libraries experimental export ffi flatten_util image lax memory nn numpy ops profiler "
+    "random ref scipy sharding stages test_util tree tree_util typing".split()
 )
 # Modules that `import jax` loads: libraries look for them in `sys.modules`, and ask for them nowhere else. Of
 # those that jax loads, these cost next to nothing.

@@ -1,6 +1,14 @@
 """Rabbet's primitives by JAX's names."""
 
+import rabbet as rb
+from rabbet.extend import passes
 from rabbet.extend import primitive as primitives
+
+# What makes primitives of packages be known: a function of `rabbet.lax` out of each module that has some.
+MAKERS = (
+    "reduce_window conv_general_dilated sort top_k cumsum psum igamma lgamma bessel_i0e fft linalg "
+    "rng_bit_generator reduce while_loop stop_gradient with_sharding_constraint"
+).split()
 
 
 def primitive_named(name):
@@ -9,7 +17,15 @@ def primitive_named(name):
     Raises:
       AttributeError: if no primitive has that name.
     """
-    found = getattr(primitives, name[:-2], None) if name.endswith("_p") and name[0] != "_" else None
-    if not isinstance(found, primitives.Primitive):
+    short = name[:-2] if name.endswith("_p") and name[0] != "_" else ""
+    found = getattr(primitives, short, None) if short else None
+    if isinstance(found, primitives.Primitive):
+        return found
+    found = passes.all_primitives().get(short)
+    if short and found is None:
+        for maker in MAKERS:
+            getattr(rb.lax, maker, None)
+        found = passes.all_primitives().get(short)
+    if found is None:
         raise AttributeError(name)
     return found

@@ -105,6 +105,9 @@ def typeof(x):
     return rb.typeof(x)
 
 
+float0 = rb.dtypes.float0
+
+
 def __getattr__(name):
     if name == "pmap" and not hasattr(rb, "pmap"):
         return _pmap

@@ -40,7 +40,8 @@ class _Programs(type):
     ):  # fmt: skip
         if isinstance(constvars, PROGRAMS):  # a program, and the arrays for what it captures
             return passes.ClosedJaxpr(constvars, list((consts if invars is None else invars) or ()))
-        program = passes.Jaxpr(invars, outvars, list(eqns), constvars, effects or None)
+        called = getattr(debug_info, "func_name", None) or "f"
+        program = passes.Jaxpr(invars, outvars, list(eqns), constvars, effects or None, called)
         return program if consts is None else passes.ClosedJaxpr(program, list(consts))
 
 

@@ -2,4 +2,7 @@
 
 from rabbet.errors import RabbetError as JaxRuntimeError
 
-__all__ = ["JaxRuntimeError"]
+# Rabbet raises Python's own, which is what these are under JAX, too.
+JAXIndexError, JAXTypeError = IndexError, TypeError
+
+__all__ = ["JAXIndexError", "JAXTypeError", "JaxRuntimeError"]

@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import rabbet as rb
+from rabbet.errors import JaxprTypeError
 from rabbet.extend.passes import check
 from rabbet.extend.transform import batch, bound_axes, context
 from rabbet_jax.overlay.core import (
@@ -123,7 +124,8 @@ def set_current_trace(trace):
 
 
 __all__ = [
-    "ClosedJaxpr", "DebugInfo", "DropVar", "Effects", "Jaxpr", "JaxprEqn", "Literal", "OpaqueTraceState",
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
+    "OpaqueTraceState",
     "Primitive", "ShapedArray", "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
     "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",

@@ -1,0 +1,46 @@
+"""Kinds of memory, whatever a platform calls them: ``device_put(x, memory.Space.Host)``."""
+
+import enum
+
+from rabbet import Array
+from rabbet.extend.functions import public_module
+from rabbet.extend.sharding import as_place
+
+
+class Space(enum.Enum):
+    """The memory of a device, or the memory of its host that the device can read.
+
+    As the place in ``device_put`` it leaves an array on its devices, in that memory. A value that is no
+    array goes to the default device. Within a traced function it changes nothing.
+
+    Example:
+      >>> x = rb.device_put(rnp.ones(2), rb.memory.Space.Device)
+      >>> x.sharding.memory_kind == rb.devices()[0].memory_kinds()[0]
+      True
+    """
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __place_of__(self, x):
+        """Where ``device_put`` of ``x`` puts it.
+
+        Raises:
+          ValueError: for ``Any``, and where the device has no such memory, with those that it has.
+        """
+        if self is Space.Any:
+            raise ValueError("device_put: memory.Space.Any is no place; give Space.Device or Space.Host")
+        from rabbet import device_put
+
+        sharding = (x if isinstance(x, Array) else device_put(0)).sharding
+        kinds = next(iter(sharding.device_set)).memory_kinds()
+        kind = kinds[0] if self is Space.Device else "pinned_host"
+        if kind not in kinds:
+            raise ValueError(f"device_put: the device has no memory {kind!r}, only {', '.join(kinds)}")
+        return as_place(sharding.with_memory_kind(kind))
+
+
+public_module(globals())
+
+__all__ = ["Space"]
