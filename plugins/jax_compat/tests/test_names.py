@@ -178,6 +178,7 @@ def test_the_registry_of_trees_takes_nodes_apart():
         registry[int]
 
 
+@pytest.mark.needs("bfloat16")
 def test_dtypes_of_the_parts_of_numbers():
     names = "bool", "int32", "uint64", "float16", "bfloat16", "float64", "complex64", "complex128"
     dtypes = [rnp.dtype(name) for name in names]
@@ -194,6 +195,7 @@ def test_computing_at_once_has_its_name_in_core_too():
     assert ensure_compile_time_eval is rb.ensure_compile_time_eval
 
 
+@pytest.mark.needs("bfloat16")
 def test_arrays_are_compared_by_what_their_dtypes_can_hold():
     ones = np.ones(3, "float32")
     check_close({"a": ones, "b": (ones, 1.0)}, {"a": rnp.ones(3) * (1 + 5e-7), "b": (ones, 1.0)})
