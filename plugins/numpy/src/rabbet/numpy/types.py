@@ -26,6 +26,14 @@ dtype = np.dtype
 ndarray = Array
 
 
+OF_TYPES = """The dtype {name}, and a function: ``{name}(x)`` is an array of it.
+
+Example:
+  >>> rnp.{name}.dtype.name
+  '{name}'
+"""
+
+
 class ScalarType(type):
     """A dtype that is also a function: ``float32(1)`` is an array without dimensions, ``zeros(3, float32)``
     one of that dtype.
@@ -45,16 +53,8 @@ class ScalarType(type):
     dtype: Any
 
     def __new__(cls, name):
-        return super().__new__(
-            cls,
-            name,
-            (),
-            {
-                "dtype": dtypes.canonicalize(name),
-                "__module__": "rabbet.numpy",
-                "__doc__": f"The dtype {name}.",
-            },
-        )
+        parts = {"__module__": "rabbet.numpy", "__doc__": OF_TYPES.format(name=name)}
+        return super().__new__(cls, name, (), {**parts, "dtype": dtypes.canonicalize(name)})
 
     def __init__(self, name):
         super().__init__(name, (), {})
