@@ -50,3 +50,26 @@ def test_backends_are_told_by_platform():
     found = backend.backends()
     assert found[rb.default_backend()] == backend.get_backend()
     assert "no such platform" not in found
+
+
+@pytest.mark.parametrize("table", ["fancy_primitive_batchers", "axis_primitive_batchers"])
+def test_rules_that_are_told_of_the_axis(table):
+    from rabbet_jax.primitives import Primitive
+
+    seen = []
+    doubled = Primitive(f"test_doubled_by_{table}")
+    doubled.def_abstract_eval(lambda x: x)
+    doubled.decompose(lambda op, x: 2 * x)
+
+    def fancy(axis, values, axes):
+        seen.append((axis.name, axis.size, axis.spmd_name))
+        return doubled.bind(values[0]), axes[0]
+
+    def older(size, name, trace_type, values, axes):
+        seen.append((name, size, trace_type))
+        return doubled.bind(values[0]), axes[0]
+
+    getattr(batching, table)[doubled] = fancy if table.startswith("fancy") else older
+    out = rb.vmap(rb.vmap(lambda x: doubled.bind(x)), axis_name="rows")(rnp.ones((3, 2)))
+    assert out.tolist() == [[2.0, 2.0]] * 3
+    assert seen == [(None, 2, None), ("rows", 3, None)]

@@ -7,6 +7,7 @@ from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
+from rabbet.trace.informed_rules import with_interpreter
 from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.named_axes import axes_used_in, bind_axes, bound_axes
 from rabbet.trace.running import run, run_traced
@@ -35,6 +36,7 @@ __all__ = [
     "run_traced",
     "transpose",
     "typeof",
+    "with_interpreter",
 ]
 
 

@@ -283,14 +283,22 @@ class Decomposed:
 
 
 class Through:
-    """What step 4 finds: ``body(op, interpreter, args)`` takes the interpreter through the bodies (see
-    ``bodies``).
+    """A rule that is told the interpreter, ``body(op, interpreter, args)``, and returns its values: what step
+    4 finds, which takes it through the bodies (see ``bodies``), and what ``with_interpreter`` makes.
     """
 
-    __slots__ = ("body",)
+    __slots__ = ("__wrapped__", "body")
 
     def __init__(self, body):
-        self.body = body
+        self.body = self.__wrapped__ = body
+
+    def __call__(self, op, *payloads):
+        name = op.primitive.name
+        raise TypeError(
+            f"the rule for primitive {name!r} at {function_names.address(self.body)} must be told which "
+            "interpreter asks. It was called with payloads alone, by a rule that is made from it. Write a "
+            f"rule for {name!r} in the other table, or this one without the interpreter"
+        )
 
 
 def refusing(reason):

@@ -5,13 +5,14 @@ the first into the second. ``Zero`` is Rabbet's, and ``UndefinedPrimal`` is its 
 """
 
 import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 from rabbet.errors import RuleConflict
 from rabbet.extend import primitive as primitives
 from rabbet.extend.functions import is_evaluating
 from rabbet.extend.primitive import Batched, Dual, Linear, Zero, write_python_call
-from rabbet.extend.transform import is_tracer, typeof
+from rabbet.extend.transform import is_tracer, typeof, with_interpreter
 
 
 class Primitive(primitives.Primitive):
@@ -63,16 +64,21 @@ class Primitive(primitives.Primitive):
 
 
 class Table:
-    """A mapping from primitives to JAX's rules, each written into Rabbet's table too."""
+    """A mapping from primitives to JAX's rules, each written into Rabbet's table too.
 
-    def __init__(self, name, translate):
-        self.name, self.translate, self.given = name, translate, {}
+    Args:
+      decorate: what makes a rule of Rabbet's table of the function, where it is not one as it is.
+    """
+
+    def __init__(self, name, translate, decorate=lambda rule: rule):
+        self.name, self.translate, self.given, self.decorate = name, translate, {}, decorate
 
     def __setitem__(self, primitive, rule):
         known = primitive in self.given
         self.given[primitive] = self.translate(primitive, rule), rule
         if not known:  # a rule given later takes the place of an earlier one
-            primitive.rule(self.name)(lambda *payloads: self.given[primitive][0](*payloads))
+            rule = self.decorate(lambda *payloads: self.given[primitive][0](*payloads))
+            primitive.rule(self.name)(rule)
 
     def __getitem__(self, primitive):
         return self.given[primitive][1]
@@ -124,21 +130,41 @@ def batch_rule(primitive, rule):
     return translated
 
 
-def axis_batch_rule(primitive, rule):
-    """For rules that are told the size of the axis too; its name is not known to them here."""
+class AxisData(NamedTuple):
+    """What a rule is told of the dimension that is mapped over: its name (None: it has none), its size, and
+    the axes of a mesh over which it lies.
+    """
 
-    def translated(op, *operands):
+    name: Any
+    size: int
+    spmd_name: Any
+    explicit_mesh_axis: Any = None
+
+
+def fancy_batch_rule(primitive, rule):
+    """For rules that are told of the axis too: ``rule(axis_data, values, axes, **params)``."""
+
+    def translated(op, interpreter, *operands):
+        axis = AxisData(interpreter.name, interpreter.size, interpreter.spmd_name)
         values, axes = tuple([b.value for b in operands]), tuple([b.axis for b in operands])
-        size = next(typeof(b.value).shape[b.axis] for b in operands if b.axis is not None)
-        return _batched(primitive, *rule(size, None, None, values, axes, **op.params))
+        return _batched(primitive, *rule(axis, values, axes, **op.params))
 
     return translated
+
+
+def axis_batch_rule(primitive, rule):
+    """The older form: ``rule(size, name, trace_type, values, axes, **params)``; there are no such types."""
+    return fancy_batch_rule(
+        primitive,
+        lambda axis, values, axes, **params: rule(axis.size, axis.name, None, values, axes, **params),
+    )
 
 
 primitive_jvps = Table("jvp", jvp_rule)
 primitive_transposes = Table("transpose", transpose_rule)
 primitive_batchers = Table("batch", batch_rule)
-axis_primitive_batchers = Table("batch", axis_batch_rule)
+fancy_primitive_batchers = Table("batch", fancy_batch_rule, with_interpreter)
+axis_primitive_batchers = Table("batch", axis_batch_rule, with_interpreter)
 
 
 def lower_on_host(op, *names):

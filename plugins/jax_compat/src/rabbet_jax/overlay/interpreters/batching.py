@@ -3,7 +3,12 @@
 from rabbet.extend.primitive import move_axis as moveaxis
 from rabbet.extend.transform import Tracer, batch
 
-from rabbet_jax.primitives import axis_primitive_batchers, primitive_batchers
+from rabbet_jax.primitives import (
+    AxisData,
+    axis_primitive_batchers,
+    fancy_primitive_batchers,
+    primitive_batchers,
+)
 from rabbet_jax.vmappable import is_vmappable, register_vmappable, unregister_vmappable
 
 not_mapped = None
@@ -28,11 +33,13 @@ def defvectorized(primitive):
     primitive_batchers[primitive] = rule
 
 
-ABSENT = "broadcast bdim_at_front defbroadcasting fancy_primitive_batchers defreducer zero_if_mapped"
+ABSENT = "broadcast bdim_at_front defbroadcasting defreducer zero_if_mapped"
 __all__ = [
+    "AxisData",
     "BatchTracer",
     "axis_primitive_batchers",
     "defvectorized",
+    "fancy_primitive_batchers",
     "is_vmappable",
     "moveaxis",
     "not_mapped",
