@@ -117,13 +117,31 @@ EXHAUSTIVE = (
 
 
 # Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them.
-# They run with the newest one (`minimal`, and with others beside them on Python 3.13).
-LIBRARIES = tuple(
-    f"plugins/{name}/"
-    for name in (
-        "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops",
-        "plan", "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
-    )
+# They run with the newest one (`minimal`, and with others beside them on Python 3.13), and so do tests of other
+# packages that are about functions, types, examples or processes rather than about what jaxlib does.
+LIBRARIES = (
+    *[
+        f"plugins/{name}/"
+        for name in (
+            "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops",
+            "plan", "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
+        )
+    ],
+    "core/tests/test_doors.py",
+    "plugins/distributed/tests/test_launch.py",
+    "plugins/float8/tests/test_blocks.py",
+    "plugins/numpy/tests/test_laws.py",
+    *[
+        f"plugins/parallel/tests/many/test_{name}.py"
+        for name in (
+            "checkified", "example_programs", "explicit", "left_out_axes", "mapping_by_types", "meshes", "packed",
+            "several_axes", "strangers", "varying",
+        )
+    ],
+    "plugins/random/tests/test_families.py",
+    "tests/conformance/test_control_flow.py",
+    "tests/gallery/",
+    "tests/plugins/",
 )  # fmt: skip
 
 
@@ -141,7 +159,7 @@ def pytest_ignore_collect(collection_path, config):
         or ("not optimized" in chosen and path.startswith(OPTIMIZED))
         or ("not library" in chosen and is_library(path) and collection_path.is_file())
     )
-    other = chosen == ["optimized"] and collection_path.is_file() and not path.startswith(OPTIMIZED)
+    other = "optimized" in chosen and collection_path.is_file() and not path.startswith(OPTIMIZED)
     return True if without or other else None
 
 

@@ -11,7 +11,7 @@ import rabbet.random  # noqa: E402
 
 SHAPES = [(), (3, 5), (20_000,), (0, 3)]
 # What a distribution makes of random bits it makes of each alone; which bits, is tried in all shapes.
-FEW_SHAPES = [(), (3, 5), (20_000,)]
+FEW_SHAPES = [(3, 5)]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 UNITS = 2
@@ -84,7 +84,7 @@ def test_with_parameters(name, dtype, shape):
 
 
 @pytest.mark.parametrize(
-    ("shape", "wide"), [(s, False) for s in SHAPES] + [(s, True) for s in FEW_SHAPES], ids=str
+    ("shape", "wide"), [(s, False) for s in SHAPES] + [((20_000,), True)], ids=str
 )
 def test_defaults(shape, wide):
     for name in ("uniform", "normal", "bits", "rademacher", "exponential"):
