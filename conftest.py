@@ -117,7 +117,7 @@ EXHAUSTIVE = (
 
 
 # Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them.
-# They run with the newest one (`minimal`, and with others beside them on Python 3.13), and so do tests of other
+# They run with the newest one (`minimal`, and with others beside them on Python 3.13). So do tests of other
 # packages that are about functions, types, examples or processes rather than about what jaxlib does.
 LIBRARIES = (
     *[
@@ -134,8 +134,8 @@ LIBRARIES = (
     *[
         f"plugins/parallel/tests/many/test_{name}.py"
         for name in (
-            "checkified", "example_programs", "explicit", "left_out_axes", "mapping_by_types", "meshes", "packed",
-            "several_axes", "strangers", "varying",
+            "checkified", "example_programs", "explicit", "left_out_axes", "mapping_by_types", "meshes",
+            "packed", "several_axes", "strangers", "varying",
         )
     ],
     "plugins/random/tests/test_families.py",
