@@ -87,7 +87,7 @@ class Explicit(OverDevices):
             raise self.unclear(op, avals, "no rule says how its result lies") from None
         if hasattr(rule, "parts"):
             return of_parts(op, op.primitive.decomposition, avals, outs)
-        if not callable(rule):  # a way through programs, whose own types have been found
+        if hasattr(rule, "body"):  # a way through programs, whose own types have been found
             return outs
         try:
             found = rule(op, *operands)
