@@ -133,7 +133,7 @@ def test_any_index(index, data):
 # ------------------------------------------------------------------------------------------- out of range
 @pytest.mark.parametrize("index", [S[2], S[-3], S[0, 3], S[..., 4], S[np.array([0, 1]), 3]], ids=str)
 def test_static_integers_out_of_range_raise(x, index):
-    for read in (lambda a: a[index], lambda a: a.at[index].set(0.0), lambda a: a.at[index].get(mode="clip")):
+    for read in (lambda a: a[index], lambda a: a.at[index].set(0.0), lambda a: a.at[index].get()):
         with pytest.raises(IndexError, match="is out of range for dimension"):
             read(x)
         with pytest.raises(IndexError, match="is out of range for dimension"):
@@ -158,6 +158,42 @@ def test_modes_of_reading(shape, position):
         if position < 0:
             out = run(lambda a, i: a.at[i].get(mode="fill", wrap_negative_indices=False))
             np.testing.assert_array_equal(out, np.full(shape, np.nan))
+
+
+@pytest.mark.parametrize("how", ["eager", "in a program"])
+@pytest.mark.parametrize("position", [5, -6, 2**40, -(2**40)])
+def test_an_explicit_mode_is_for_static_positions_too(x, position, how):
+    """As for the same position, computed."""
+    reading = traced if how == "in a program" else lambda f, x: f(x)
+    edge, near = (-1, 0) if position > 0 else (0, 0)
+    np.testing.assert_array_equal(reading(lambda a: a.at[position].get(mode="clip"), x), HOST[edge])
+    filled = reading(lambda a: a.at[near, position].get(mode="fill", fill_value=7), x)
+    np.testing.assert_array_equal(filled, np.full(HOST[0, 0].shape, 7, HOST.dtype))
+    np.testing.assert_array_equal(reading(lambda a: a.at[position].set(1, mode="drop"), x), HOST)
+    changed = HOST.copy()
+    changed[edge] *= 3
+    np.testing.assert_array_equal(reading(lambda a: a.at[position].multiply(3, mode="clip"), x), changed)
+    np.testing.assert_array_equal(reading(lambda a: a.at[position].apply(lax.neg, mode="drop"), x), HOST)
+    changed[edge] = -HOST[edge]
+    applied = reading(lambda a: a.at[position].apply(lax.neg, mode="clip"), x)
+    np.testing.assert_array_equal(applied, changed)
+    for mode in (None, "promise_in_bounds"):
+        with pytest.raises(IndexError, match="is out of range for dimension 0"):
+            reading(lambda a, mode=mode: a.at[position].get(mode=mode), x)
+        with pytest.raises(IndexError, match="is out of range for dimension 0"):
+            reading(lambda a, mode=mode: a.at[position].set(0, mode=mode), x)
+
+
+def test_static_positions_that_are_not_to_count_from_the_end(x):
+    options = {"wrap_negative_indices": False}
+    np.testing.assert_array_equal(x.at[-1].get(mode="clip", **options), HOST[0])
+    np.testing.assert_array_equal(x.at[-1].set(0, mode="drop", **options), HOST)
+    np.testing.assert_array_equal(x.at[1].get(**options), HOST[1])
+    with pytest.raises(IndexError, match="index -1 is out of range"):
+        x.at[-1].get(**options)
+    empty = x[:0]
+    with pytest.raises(IndexError, match="of size 0"):  # there is no edge
+        empty.at[0].get(mode="clip")
 
 
 def test_fill_values_by_dtype():

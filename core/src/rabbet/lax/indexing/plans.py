@@ -37,6 +37,7 @@ from rabbet.runtime.array import Array
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
 
+INT32 = np.iinfo(np.int32)
 NEW, ALL, HERE, SCALAR, ARRAY, FLAG = "new", "all", "here", "scalar", "array", "flag"
 
 
@@ -67,13 +68,17 @@ class Plan(NamedTuple):
     operands: list
 
 
-def parse(aval: ShapedArray, index: Any, eager: bool) -> Plan:
+def parse(
+    aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wrap: bool = True
+) -> Plan:
     """The ``Plan`` of ``x[index]`` for an ``x`` of type ``aval``.
 
     Args:
       aval: the type of the indexed array.
       index: what stood between the brackets.
       eager: whether integers become operands.
+      outside: whether static integers may be out of range, since a mode says what happens then.
+      wrap: whether negative integers count from the end.
 
     Raises:
       IndexError: too many indices, a static one out of range, a mask of another shape, a slice with unknown
@@ -94,7 +99,7 @@ def parse(aval: ShapedArray, index: Any, eager: bool) -> Plan:
         elif kind is slice:
             entry, operand = of_slice(item, shape[at], eager)
         elif kind is int:
-            entry, operand = of_int(item, at, aval, eager)
+            entry, operand = of_int(item, at, aval, eager, outside, wrap)
         elif dtypes.kind(item.dtype) == "b":
             found = of_mask(item, at, aval)
             entries += [ARRAY if item.ndim else FLAG] * len(found)
@@ -219,11 +224,15 @@ def fill_up(items: list, aval: ShapedArray) -> list:
     return [*items[:where], *[slice(None)] * missing, *items[where + len(dots) :]]
 
 
-def of_int(i: int, axis: int, aval: ShapedArray, eager: bool) -> tuple:
-    """The entry and operand of a static integer, which must be in range."""
+def of_int(
+    i: int, axis: int, aval: ShapedArray, eager: bool, outside: bool = False, wrap: bool = True
+) -> tuple:
+    """The entry and operand of a static integer. One out of range is like a computed one if that may be."""
     size = aval.shape[axis]
-    if not -size <= i < size:
-        raise out_of_range(i, axis, aval)
+    if not (-size if wrap else 0) <= i < size:
+        if not outside or not size:
+            raise out_of_range(i, axis, aval)
+        return SCALAR, np.asarray(min(max(i, INT32.min), INT32.max), np.int32)
     i = i + size if i < 0 else i
     return (HERE, i) if eager else (At(i), None)
 

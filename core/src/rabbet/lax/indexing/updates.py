@@ -54,6 +54,8 @@ class Indexer:
         return f"Indexer({self.array!r})"
 
 
+# The modes that say what happens at positions out of range.
+TELLING = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 STRATEGIES = ("auto", "gather", "dynamic_slice", "static_slice")
 
 
@@ -63,9 +65,10 @@ class IndexedArray:
 
     All take the keywords
 
-    - ``mode``: for computed positions out of range. ``"drop"`` (the default of changes) leaves them out,
-      ``"clip"`` (the default of ``get``) moves them to the edge, ``"fill"`` (of ``get``) reads
-      ``fill_value``, ``"promise_in_bounds"`` says that there are none;
+    - ``mode``: for positions out of range. ``"drop"`` (the default of changes) leaves them out, ``"clip"``
+      (the default of ``get``) moves them to the edge, ``"fill"`` (of ``get``) reads ``fill_value``,
+      ``"promise_in_bounds"`` says that there are none. Static ones raise ``IndexError`` unless one of the
+      first three is given;
     - ``indices_are_sorted``, ``unique_indices``: promises about arrays of positions, for speed; results are
       undefined if broken;
     - ``wrap_negative_indices``: whether negative positions count from the end.
@@ -116,7 +119,7 @@ class IndexedArray:
         }  # fmt: skip
         x = self.array if out_sharding is None else hidden(self.array)
         eager = is_eager(x)
-        plan = parse(x.aval, self.index, eager)
+        plan = parse(x.aval, self.index, eager, options["mode"] in TELLING, options["wrap"])
         if eager:
             out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
         else:
@@ -130,7 +133,9 @@ class IndexedArray:
         """
         items = self.index if type(self.index) is tuple else (self.index,)
         if options.get("unique_indices") or not any(map(names_several, items)):
-            return self.set(func(self.get(**{k: v for k, v in options.items() if k != "mode"})), **options)
+            # What is read out of range is dropped or, clipped, written back where it was read.
+            reading = {**options, "mode": "clip"} if options.get("mode") is not None else options
+            return self.set(func(self.get(**reading)), **options)
         counts = making.full_like(self.array, 0, np.int32)
         return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
 
@@ -151,7 +156,8 @@ def changing(how: str, doc: str) -> Callable:
         if out_sharding is not None:
             x, values = hidden(x), hidden(values)
         out = change(
-            x, self.index, values, how=how, mode=GatherScatterMode.from_any(mode),
+            x, self.index, values, outside=mode is not None and GatherScatterMode.from_any(mode) in TELLING,
+            how=how, mode=GatherScatterMode.from_any(mode),
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
@@ -179,8 +185,10 @@ IndexedArray.mul = IndexedArray.multiply
 
 
 # ----------------------------------------------------------------------------------------------- changing
-def change(x: ArrayLike, index: Any, values: Any, **options: Any) -> ArrayOrTracer:
-    """A copy of ``x`` changed at ``index``; ``options`` as ``change_traced`` takes them."""
+def change(x: ArrayLike, index: Any, values: Any, outside: bool = False, **options: Any) -> ArrayOrTracer:
+    """A copy of ``x`` changed at ``index``; ``outside`` as ``parse``, ``options`` as ``change_traced`` takes
+    them.
+    """
     if options["how"] == "divide" and dtypes.kind(x.aval.dtype) not in "fc":
         x = convert.to_dtype(x, dtypes.to_inexact(x.aval.dtype))
     eager = is_eager(x)
@@ -195,7 +203,7 @@ def change(x: ArrayLike, index: Any, values: Any, **options: Any) -> ArrayOrTrac
         if eager:
             return masked(x, to_array(mask, device), values, how=options["how"])
         return masked_traced(x, mask, values, how=options["how"])
-    plan = parse(x.aval, index, eager)
+    plan = parse(x.aval, index, eager, outside, options.get("wrap", True))
     if eager:
         return change_eager(x, values, *on_device(plan.operands, device), entries=plan.entries, **options)
     return change_traced(x, values, *plan.operands, entries=plan.entries, **options)
