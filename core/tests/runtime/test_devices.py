@@ -61,6 +61,9 @@ def test_what_a_device_knows(three):
     assert device.client is three.get("cpu")
     assert device.memory_stats() is None
     assert device.memory_kinds()[0] == device.default_memory().kind == "device"
+    assert device.memory("pinned_host").kind == "pinned_host"
+    with pytest.raises(ValueError, match="no memory of the kind 'vram'; it has device, "):
+        device.memory("vram")
     assert sorted(m.kind for m in device.addressable_memories()) == sorted(device.memory_kinds())
     assert isinstance(device.client.runtime_type, str)
     assert device.device_list == adapter.device_list([device.raw])

@@ -82,6 +82,15 @@ class Device:
         return self.raw.default_memory()
 
     @folded
+    def memory(self, kind):
+        """jaxlib's object for the memory of that kind, one of ``memory_kinds()``; else ValueError."""
+        for memory in self.raw.addressable_memories():
+            if memory.kind == kind:
+                return memory
+        kinds = ", ".join(self.memory_kinds())
+        raise ValueError(f"{self} has no memory of the kind {kind!r}; it has {kinds}")
+
+    @folded
     def memory_kinds(self):
         """Return the names of the memories that it can address; the default one comes first."""
         default = self.raw.default_memory().kind
