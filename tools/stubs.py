@@ -223,11 +223,15 @@ def line_for(face, name, thing):
             "    def __new__(cls, x: ArrayLike = ...) -> Array: ...  # type: ignore[misc]"
         )
     if isinstance(thing, type):
+        if face != "rabbet" and thing.__name__ in ("Array", "Device") and home.startswith("rabbet."):
+            return f"{name} = {thing.__name__}"  # under another name: an import would not be public
         if home in ("rabbet", face) or home is None or not home.startswith("rabbet"):
             return f"{name}: type[Any]"
         if face in LONE:
             return "\n".join(door_stubs.class_stub(thing, door_stubs.homes(), TYPES["doors"]))
-        return f"from {home} import {thing.__qualname__} as {name}"
+        if name != thing.__qualname__:  # a name that an import changes is private in a stub
+            return f"from {home} import {thing.__qualname__}\n{name} = {thing.__qualname__}"
+        return f"from {home} import {name} as {name}"
     if isinstance(thing, (bool, int, float)):
         return f"{name}: {type(thing).__name__}"
     if type(thing).__name__ in ("Primitive", "Product"):

@@ -27,6 +27,13 @@ z = rb.random.normal(other, (3,))
 print(z.dtype, (z + 1).astype("float16"), -z, z.at[0].set(1.0), rb.device_put(z).block_until_ready())
 
 
+def drawn(key: rb.random.Key, like: rnp.ndarray) -> rb.Array:
+    return like + rb.random.normal(key, like.shape)
+
+
+print(drawn(other, z).dtype)
+
+
 def converted(x: rb.Array, dtype: type[rnp.float32] | None = rnp.float32) -> rb.Array:
     return x if dtype is None else x.astype(dtype) + dtype(1)
 

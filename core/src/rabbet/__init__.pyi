@@ -208,7 +208,8 @@ class Device:
 from rabbet_jax_names.enums import CompilerEffortLevel as CompilerEffortLevel
 from rabbet_jax_names.enums import Inline as Inline
 from rabbet_parallel.named import NamedSharding as NamedSharding
-from rabbet_parallel.specs import PartitionSpec as P
+from rabbet_parallel.specs import PartitionSpec
+P = PartitionSpec
 from rabbet.ref.reference import Ref as Ref
 from rabbet.program.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from rabbet.runtime.array import Shard as Shard

@@ -242,3 +242,9 @@ def test_values_decide_nothing_in_a_checkpointed_function():
     with pytest.raises(rb.errors.ConcretizationTypeError):
         rb.grad(rb.checkpoint(lambda x: x if x > 0 else -x))(1.0)
     assert rb.checkpoint(lambda x: x if x > 0 else -x)(-1.0) == 1
+
+
+def test_they_are_found_beside_the_names():
+    from rabbet import ad_checkpoint
+
+    assert ad_checkpoint.checkpoint_policies is rb.checkpoint_policies

@@ -296,3 +296,8 @@ def test_debug_checks_are_left_out():
 def test_messages(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_the_error_to_begin_with():
+    assert checkify.init_error.get() is None and not checkify.init_error.throw()
+    assert rb.tree.map(lambda x: x, checkify.init_error).get() is None

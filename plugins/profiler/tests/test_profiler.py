@@ -85,6 +85,11 @@ def test_what_is_written(tmp_path):
     assert "written" in durations(data)
     (xplane,) = glob.glob(f"{tmp_path}/plugins/profile/*/*.xplane.pb")
     assert b"written" in pathlib.Path(xplane).read_bytes()
+    for read in (
+        profiler.ProfileData.from_file(xplane),
+        profiler.ProfileData.from_serialized_xspace(pathlib.Path(xplane).read_bytes()),
+    ):
+        assert "written" in durations(read) and read.find_plane_with_name("/host:CPU") is not None
     (perfetto,) = glob.glob(f"{tmp_path}/plugins/profile/*/perfetto_trace.json.gz")
     with gzip.open(perfetto, "rt") as file:
         shown = json.load(file)["traceEvents"]

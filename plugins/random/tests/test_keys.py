@@ -294,3 +294,7 @@ print((rb.jit(resample)(key, weights) == resample(key, weights)).all())
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert ended.stdout.split() == ["True"], ended.stderr
+
+
+def test_the_type_of_annotations():
+    assert random.Key is rb.Array and isinstance(random.key(0), random.Key)

@@ -209,3 +209,27 @@ def test_a_sparse_array_is_no_dense_one_by_accident(draw):
     with pytest.raises(TypeError, match="coo_matvec takes a COO, got BCOO"):
         sparse.coo_matvec(x, np.ones(3))
     assert len(x) == 3 and len(list(x)) == 3 and bool(sparse.BCOO.fromdense(np.float32(2)))
+
+
+def test_bcsr_is_rearranged_as_bcoo_is(draw):
+    host = draw(3, 4)
+    x = sparse.BCSR.fromdense(host)
+    for dimension in (0, 1):
+        out = sparse.bcsr_concatenate([x, x], dimension=dimension)
+        assert type(out) is sparse.BCSR and out.indices_sorted
+        np.testing.assert_array_equal(out.todense(), np.concatenate([host, host], dimension))
+    out = sparse.bcsr_broadcast_in_dim(x, shape=(2, 3, 4), broadcast_dimensions=(1, 2))
+    assert (type(out), out.n_batch) == (sparse.BCSR, 1)
+    np.testing.assert_array_equal(out.todense(), np.stack([host, host]))
+    with pytest.raises(ValueError, match="must have 2 sparse dimensions, got 3"):
+        sparse.bcsr_broadcast_in_dim(x, shape=(3, 2, 4), broadcast_dimensions=(0, 2))
+    with pytest.raises(TypeError, match="bcsr_concatenate"):
+        sparse.bcsr_concatenate([x.to_bcoo()], dimension=0)
+
+
+def test_entries_of_one_place_become_one():
+    parts = rnp.array([1.0, 2.0, 5.0]), rnp.array([1, 1, 0]), rnp.array([0, 2, 3])
+    twice = sparse.BCSR(parts, shape=(2, 2))
+    out = sparse.bcsr_sum_duplicates(twice)
+    assert (type(out), out.nse, out.data.tolist(), out.indptr.tolist()) == (sparse.BCSR, 2, [3, 5], [0, 1, 2])
+    np.testing.assert_array_equal(sparse.bcsr_sum_duplicates(twice, nse=4).todense(), twice.todense())

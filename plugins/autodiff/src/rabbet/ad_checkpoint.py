@@ -1,11 +1,14 @@
 """``rb.checkpoint`` and what belongs to it: names for values, and a look at what reverse mode keeps."""
 
-from rabbet import tree
+from rabbet import checkpoint_policies, tree
 from rabbet.extend.functions import array_or_tracer, is_evaluating, public_module
 from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
 from rabbet_autodiff.primitives.checkpoint import name as _named
 
-__all__ = ["checkpoint", "checkpoint_name", "print_saved_residuals", "remat", "saved_residuals"]
+__all__ = [
+    "checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat",
+    "saved_residuals",
+]  # fmt: skip
 
 
 def checkpoint_name(x, name):

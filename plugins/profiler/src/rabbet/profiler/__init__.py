@@ -12,13 +12,19 @@ from rabbet.extend.functions import public_module as _public_module
 from rabbet.profiler.annotations import StepTraceAnnotation, TraceAnnotation, annotate_function
 from rabbet.profiler.memory import device_memory_profile, save_device_memory_profile
 from rabbet.profiler.server import register_subprocess, start_server, stop_server
-from rabbet.profiler.tracing import ProfileOptions, ProfileSession, start_trace, stop_trace, trace
+from rabbet.profiler.tracing import (
+    ProfileData,
+    ProfileOptions,
+    ProfileSession,
+    start_trace,
+    stop_trace,
+    trace,
+)
 
 __all__ = [
-    "ProfileOptions", "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
-    "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server",
-    "start_trace",
-    "stop_server", "stop_trace", "trace",
+    "ProfileData", "ProfileOptions", "ProfileSession", "StepTraceAnnotation", "TraceAnnotation",
+    "annotate_function", "device_memory_profile", "register_subprocess", "save_device_memory_profile",
+    "start_server", "start_trace", "stop_server", "stop_trace", "trace",
 ]  # fmt: skip
 
 _public_module(globals())

@@ -27,6 +27,33 @@ def ProfileOptions() -> Any:
     return profiler().ProfileOptions()
 
 
+class ProfileData:
+    """A recorded trace to read: planes (``planes``, ``find_plane_with_name``) of lines of events.
+
+    Both ways to one return jaxlib's object.
+
+    Example:
+      >>> with rb.profiler.trace("traces"):
+      ...     _ = lax.sin(np.ones(3)).block_until_ready()
+      >>> import glob
+      >>> (file,) = glob.glob("traces/**/*.xplane.pb", recursive=True)
+      >>> data = rb.profiler.ProfileData.from_file(file)
+      >>> data.find_plane_with_name("/host:CPU").name
+      '/host:CPU'
+    """
+
+    @staticmethod
+    def from_serialized_xspace(serialized: bytes) -> Any:
+        """The trace that these bytes hold, as ``*.xplane.pb`` files and ``ProfileSession`` give them."""
+        return profile_data_of(serialized)
+
+    @staticmethod
+    def from_file(proto_path: str | os.PathLike) -> Any:
+        """The trace of a file ``*.xplane.pb``."""
+        with open(proto_path, "rb") as file:
+            return profile_data_of(file.read())
+
+
 class ProfileSession:
     """A trace that is running, or what was recorded by one that is finished.
 

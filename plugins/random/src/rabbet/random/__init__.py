@@ -24,13 +24,13 @@ from rabbet.random.gamma_family import (
 )  # fmt: skip
 from rabbet.random.generators import Generator
 from rabbet.random.keys import (
-    PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
+    Key, PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )  # fmt: skip
 from rabbet.random.ordering import choice, permutation
 from rabbet.random.vectors import double_sided_maxwell, multivariate_normal, orthogonal, wald
 
 __all__ = [
-    "Generator", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "Generator", "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in",
     "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl",
     "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal",

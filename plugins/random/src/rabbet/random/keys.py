@@ -24,6 +24,9 @@ from rabbet.random.threefry import new_keys, threefry2x32
 
 WORD = np.dtype("uint32")
 
+Key = Array
+"""The type of keys, for annotations."""
+
 
 class KeyDType(ExtendedDType):
     """The dtype of typed keys of one generator."""

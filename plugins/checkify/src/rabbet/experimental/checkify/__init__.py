@@ -22,6 +22,6 @@ from rabbet.experimental.checkify.sites import (
     nan_checks,
     user_checks,
 )
-from rabbet.experimental.checkify.state import Error
+from rabbet.experimental.checkify.state import Error, init_error
 
 _public_module(globals())

@@ -204,3 +204,7 @@ def widened(error, like):
     """``error`` with the static part of ``like``, which covers its own."""
     slots = dict(zip(error.keys, error.slots, strict=True))
     return Error(error.code, [slots.get(k) or nothing(k) for k in like.keys], like.kinds, like.keys)
+
+
+init_error = Error(np.zeros((), np.int32))
+"""The error of a function that checks nothing, and where none happened: what loops over errors begin with."""

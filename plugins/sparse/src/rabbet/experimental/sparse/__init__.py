@@ -19,6 +19,11 @@ from rabbet.experimental.sparse.bcsr import (
     bcsr_fromdense,
     bcsr_todense,
 )
+from rabbet.experimental.sparse.bcsr_structure import (
+    bcsr_broadcast_in_dim,
+    bcsr_concatenate,
+    bcsr_sum_duplicates,
+)
 from rabbet.experimental.sparse.derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
 from rabbet.experimental.sparse.formats import (
     COO,
