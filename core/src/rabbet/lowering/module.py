@@ -378,7 +378,7 @@ class Function:
     def _apply(self, rule, eqn, inputs):
         if type(rule) is Decomposed:
             return self.inline_with(self.module.parts(eqn, rule), inputs)
-        if type(rule) is Through:
+        if type(rule) is Through and rule.body is eqn.op.primitive.rules.get("body"):
             raise self.module.table.missing(eqn.op.primitive)
         keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
         if keys and not extended.is_aware(eqn.op.primitive):

@@ -296,8 +296,9 @@ class Through:
         name = op.primitive.name
         raise TypeError(
             f"the rule for primitive {name!r} at {function_names.address(self.body)} must be told which "
-            "interpreter asks. It was called with payloads alone, by a rule that is made from it. Write a "
-            f"rule for {name!r} in the other table, or this one without the interpreter"
+            "interpreter asks, and was called by none: its table has no interpreter (as 'lower' and "
+            "'transpose' have none), or a rule of another table is made from it. Write it without "
+            f"with_interpreter, or a rule for {name!r} in the other table"
         )
 
 

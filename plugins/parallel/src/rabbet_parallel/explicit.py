@@ -87,7 +87,8 @@ class Explicit(OverDevices):
             raise self.unclear(op, avals, "no rule says how its result lies") from None
         if hasattr(rule, "parts"):
             return of_parts(op, op.primitive.decomposition, avals, outs)
-        if hasattr(rule, "body"):  # a way through programs, whose own types have been found
+        body = getattr(rule, "body", None)
+        if body is not None and body is op.primitive.rules.get("body"):  # whose programs' types are found
             return outs
         try:
             found = rule(op, *operands)

@@ -68,9 +68,7 @@ class Plan(NamedTuple):
     operands: list
 
 
-def parse(
-    aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wrap: bool = True
-) -> Plan:
+def parse(aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wrap: bool = True) -> Plan:
     """The ``Plan`` of ``x[index]`` for an ``x`` of type ``aval``.
 
     Args:
@@ -224,9 +222,7 @@ def fill_up(items: list, aval: ShapedArray) -> list:
     return [*items[:where], *[slice(None)] * missing, *items[where + len(dots) :]]
 
 
-def of_int(
-    i: int, axis: int, aval: ShapedArray, eager: bool, outside: bool = False, wrap: bool = True
-) -> tuple:
+def of_int(i: int, axis: int, aval: ShapedArray, eager: bool, outside: bool, wrap: bool) -> tuple:
     """The entry and operand of a static integer. One out of range is like a computed one if that may be."""
     size = aval.shape[axis]
     if not (-size if wrap else 0) <= i < size:

@@ -155,9 +155,9 @@ def changing(how: str, doc: str) -> Callable:
         x = self.array
         if out_sharding is not None:
             x, values = hidden(x), hidden(values)
+        known = GatherScatterMode.from_any(mode)
         out = change(
-            x, self.index, values, outside=mode is not None and GatherScatterMode.from_any(mode) in TELLING,
-            how=how, mode=GatherScatterMode.from_any(mode),
+            x, self.index, values, outside=mode is not None and known in TELLING, how=how, mode=known,
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
