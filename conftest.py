@@ -2,12 +2,16 @@
 
 import gc
 import os
+import pathlib
+import re
 import sys
+import tomllib
 from functools import cache
 from importlib.metadata import entry_points
 
 import pytest
 
+ROOT = pathlib.Path(__file__).resolve().parent
 GROUPS = ("rabbet.api", "rabbet.backends", "rabbet.dtypes", "rabbet.rules", "rabbet.passes", "rabbet.hooks")
 
 
@@ -21,18 +25,34 @@ def installed_plugins():
 QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 # What is compiled as users compile it all the same, in a run of its own (`-m optimized`): what platforms do,
 # every primitive under every transformation, and what is about numbers and the programs that XLA makes.
-OPTIMIZED = (
-    "core/tests/primitives/",
-    "pjrt_cpu/",
-    "pjrt_cuda/",
-    "pjrt_tpu/",  # its compiler refuses flags of another's
-    "plugins/float8/",
-    "tests/conformance/",
-    "tests/reliability/test_accuracy.py",
-    "tests/reliability/test_semantics.py",
-    "tests/reliability/test_special_values.py",
-    "tests/test_programs.py",
-)
+
+
+@cache
+def declared_marks(path):
+    """The marks that choose environments for a file of tests.
+
+    They are those of its ``pytestmark``, and those that its package declares for all its tests (``tests`` in
+    ``[tool.rabbet]`` of its pyproject.toml).
+
+    Read from the text, so that a file of which nothing is chosen need not be imported.
+    """
+    line = (
+        re.search(r"^pytestmark = (.*?)(?=^\S|\Z)", path.read_text(), re.M | re.S)
+        if path.suffix == ".py"
+        else None
+    )
+    own = set(re.findall(r"pytest\.mark\.(optimized|exhaustive|library)\b", line[1])) if line else set()
+    package = next((folder for folder in path.parents if (folder / "pyproject.toml").exists()), None)
+    if package is not None and package != ROOT:
+        own |= marks_of_package(package)
+    return own - {"library"} if "exhaustive" in own else own  # what runs nowhere else is left out nowhere
+
+
+@cache
+def marks_of_package(folder):
+    """What ``[tool.rabbet]`` of a package says of all its tests."""
+    about = tomllib.loads((folder / "pyproject.toml").read_text()).get("tool", {}).get("rabbet", {})
+    return set(about.get("tests", ()))
 
 
 def pytest_addoption(parser):
@@ -101,66 +121,14 @@ def leave_rows_out(items, most):
     return left_out
 
 
-# What runs every primitive or library function in every dtype, and what takes long and says the same on every
-# Python: the environment of the oldest jaxlib runs a part of these, `capi` more of those of primitives.
-EXHAUSTIVE = (
-    "core/tests/primitives/",
-    "core/tests/runtime/test_crowding.py",
-    "core/tests/runtime/test_kept_programs.py",
-    "plugins/cli/tests/test_new_plugin.py",
-    "plugins/numpy/tests/test_values.py",
-    "tests/benchmarks/",
-    "tests/conformance/test_passes.py",
-    "tests/conformance/test_primitives.py",
-    "tests/reliability/test_fuzz.py",
-)
-
-
-# Plugins that are made of others' functions: what differs between versions of jaxlib does not reach them.
-# They run with the newest one (`minimal`, and with others beside them on Python 3.13). So do tests of other
-# packages that are about functions, types, examples or processes rather than about what jaxlib does.
-LIBRARIES = (
-    *[
-        f"plugins/{name}/"
-        for name in (
-            "checkify", "cli", "image", "int4", "jax_compat", "jax_names", "jet", "nn", "ode", "onnx", "ops",
-            "plan", "progress", "safetensors", "scipy", "sparse", "special", "test_util", "testing", "torch",
-        )
-    ],
-    "core/tests/test_doors.py",
-    "plugins/distributed/tests/test_launch.py",
-    "plugins/float8/tests/test_blocks.py",
-    "plugins/numpy/tests/test_laws.py",
-    *[
-        f"plugins/parallel/tests/many/test_{name}.py"
-        for name in (
-            "checkified", "example_programs", "explicit", "left_out_axes", "mapping_by_types", "meshes",
-            "packed", "several_axes", "strangers", "varying",
-        )
-    ],
-    "plugins/random/tests/test_families.py",
-    "tests/conformance/test_control_flow.py",
-    "tests/gallery/",
-    "tests/plugins/",
-)  # fmt: skip
-
-
-def is_library(path):
-    """Whether it is left out on the oldest jaxlib; what runs nowhere else is not."""
-    return path.startswith(LIBRARIES) and not path.startswith(EXHAUSTIVE)
-
-
 def pytest_ignore_collect(collection_path, config):
     """Files of which `-m` chooses nothing need not be read: each process would make all their rows."""
-    path = collection_path.relative_to(config.rootpath).as_posix()
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
     chosen = config.getoption("markexpr").split(" and ")
-    without = (
-        ("not exhaustive" in chosen and path.startswith(EXHAUSTIVE))
-        or ("not optimized" in chosen and path.startswith(OPTIMIZED))
-        or ("not library" in chosen and is_library(path) and collection_path.is_file())
-    )
-    other = "optimized" in chosen and collection_path.is_file() and not path.startswith(OPTIMIZED)
-    return True if without or other else None
+    marks = declared_marks(collection_path)
+    without = any(f"not {mark}" in chosen for mark in marks)
+    return True if without or ("optimized" in chosen and "optimized" not in marks) else None
 
 
 def pytest_collection_finish():
@@ -177,12 +145,8 @@ BESIDE = ("core/", "pjrt_cpu/", "plugins/")
 def pytest_collection_modifyitems(config, items):
     for item in items:
         path = item.path.relative_to(config.rootpath).as_posix()
-        if path.startswith(EXHAUSTIVE):
-            item.add_marker("exhaustive")
-        if path.startswith(OPTIMIZED):
-            item.add_marker("optimized")
-        if is_library(path):
-            item.add_marker("library")
+        for mark in declared_marks(item.path):
+            item.add_marker(mark)
         if path.startswith(BESIDE) and not item.get_closest_marker("needs"):
             item.add_marker("alone")
     yield  # here `-m` and `-k` choose

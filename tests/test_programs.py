@@ -7,9 +7,12 @@ package, so a failure here that no other test shows is a seam that does not meet
 import math
 
 import numpy as np
+import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import grad, hessian, jit, make_jaxpr, random, vmap
+
+pytestmark = pytest.mark.optimized
 
 
 def test_linear_regression_by_gradient_descent():

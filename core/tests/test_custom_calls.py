@@ -8,7 +8,7 @@ from rabbet.lowering.custom_calls import call_text, column_major, row_major, tar
 from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
-from rabbet.runtime.backends import Backend
+from rabbet.runtime.platforms.backends import Backend
 from rabbet.trace.staging import stage
 
 MATRIX = ShapedArray((2, 3, 3), np.float32)

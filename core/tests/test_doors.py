@@ -20,6 +20,8 @@ from rabbet.plugins import api
 from rabbet.primitives import catalogue
 from rabbet.rules.primitive import all_primitives
 
+pytestmark = pytest.mark.library
+
 MOST_NAMES = 25
 NAMES = [(door, name) for door in DOORS for name in importlib.import_module(f"rabbet.extend.{door}").__all__]
 

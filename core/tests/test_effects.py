@@ -10,7 +10,8 @@ from rabbet.lowering.module import lower_program
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import ordered
-from rabbet.runtime import effects, failures
+from rabbet.runtime.arrays import callback_errors
+from rabbet.runtime.execution import effects
 
 from . import toys
 
@@ -125,7 +126,7 @@ class Failed:
     """The token of a program that runs beside Python and whose callback raised."""
 
     def __init__(self, error):
-        self.text = str(failures.put_aside(error))
+        self.text = str(callback_errors.put_aside(error))
 
     def block_until_ready(self):
         raise RuntimeError(self.text)
@@ -133,7 +134,7 @@ class Failed:
 
 def test_what_was_told_by_a_result_is_not_told_again_by_the_next_program():
     told, new = Failed(KeyError("told")), Failed(KeyError("new"))
-    assert isinstance(failures.original(RuntimeError(told.text)), KeyError)
+    assert isinstance(callback_errors.original(RuntimeError(told.text)), KeyError)
     effects.started(told, (LOG,))
     effects.wait_for((LOG,))
     effects.started(new, (LOG,))

@@ -14,8 +14,10 @@ from rabbet.extend.primitive import ShapedArray, reduce_sum
 from rabbet.messages import source_positions
 from rabbet.program import avals
 from rabbet.program.interned import Alive, interned
-from rabbet.runtime import device_groups, sharding, spreading
-from rabbet.runtime import placement as placements
+from rabbet.runtime import array_parts
+from rabbet.runtime.arrays import placement as placements
+from rabbet.runtime.arrays import sharding
+from rabbet.runtime.platforms import device_groups
 
 
 class Thing:
@@ -98,12 +100,12 @@ def test_an_operator_forgets_types_past_a_bound(monkeypatch):
 
 @pytest.mark.needs("cpu")
 def test_programs_that_bring_arrays_to_other_layouts_have_a_bound(monkeypatch):
-    monkeypatch.setattr(spreading, "MOST_RELAYERS", 4)
-    spreading.forget_relayers()
+    monkeypatch.setattr(array_parts, "MOST_RELAYERS", 4)
+    array_parts.forget_relayers()
     layout = sharding.EverywhereSharding(rb.extend.sharding.device_group((rb.devices()[0],)))
     for size in range(1, 12):
-        spreading.relaid(rb.device_put(np.zeros(size, np.float32), layout), layout)
-    assert 0 < len(spreading._relayers) <= 4
+        array_parts.relaid(rb.device_put(np.zeros(size, np.float32), layout), layout)
+    assert 0 < len(array_parts._relayers) <= 4
 
 
 def test_files_of_frames_have_a_bound(monkeypatch):

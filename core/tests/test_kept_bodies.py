@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.lax import kept_bodies
-from rabbet.runtime import program
+from rabbet.runtime.compilation import program
 
 XS = np.float32([1.0, 2.0, 3.0])
 

@@ -19,7 +19,7 @@ from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
-from rabbet.runtime import mlir_modules
+from rabbet.runtime.jaxlib import mlir_modules
 
 from . import toys
 

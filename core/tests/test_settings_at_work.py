@@ -12,8 +12,8 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.config import CORE_SETTINGS
 from rabbet.errors import ConfigError, TransferError, TypePromotionError, UnexpectedTracerError
-from rabbet.runtime import adapter
-from rabbet.runtime.compile_options import build_options
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms.compile_options import build_options
 
 rnp = pytest.importorskip("rabbet.numpy")
 random = pytest.importorskip("rabbet.random")

@@ -75,7 +75,7 @@ def test_values_out_of_range():
 ON_THE_HOST = {
     "dtypes/__init__.py", "dtypes/narrowing.py", "lax/indexing/arrays.py", "lax/indexing/plans.py",
     "lax/values.py", "lowering/constants.py", "lowering/custom_calls.py",
-    "program/python_scalars.py", "runtime/dlpack.py", "runtime/fused.py", "runtime/values.py",
+    "program/python_scalars.py", "runtime/jaxlib/dlpack.py", "runtime/fused.py", "runtime/arrays/values.py",
 }  # fmt: skip
 
 

@@ -28,8 +28,8 @@ x = lax.full((2, 2), 1.0)
 x = lax.add(x, lax.convert_element_type(lax.eq(lax.broadcasted_iota(int, (2, 2), 0),
                                                lax.broadcasted_iota(int, (2, 2), 1)), float))
 factors, pivots, order = lax.linalg.lu(x)
-from rabbet.runtime import cache
-print(np.asarray(factors).tolist(), cache.info().hits > 0)
+from rabbet.runtime.caching import disk_cache
+print(np.asarray(factors).tolist(), disk_cache.info().hits > 0)
 """
 
 

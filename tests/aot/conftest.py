@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(
-    0, str(Path(__file__).parent)
-)  # for the modules that these tests share with tools/platforms.py
+# For the modules that these tests share with tools/write/platforms.py.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Every row of the conformance table compiles for a TPU and for a GPU that are not here.
 
-What cannot is listed, with the compiler's reason, in docs/platforms.md; tools/platforms.py writes it.
+What cannot is listed, with the compiler's reason, in docs/platforms.md; tools/write/platforms.py writes it.
 """
 
 import page

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PROGRAM = """
 import counted

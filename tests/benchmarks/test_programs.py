@@ -13,6 +13,8 @@ import rabbet as rb
 from rabbet.extend.passes import all_passes
 from rabbet.testing.checks import COMPILE_FAST
 
+pytestmark = pytest.mark.exhaustive
+
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 NAMES = ("harness", "mlp", "convnet", "lstm", "shallow_water", "nbody", "kernels", "growth")
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 NAMES = ("report", "picture", "runs", "suite", "table")
 

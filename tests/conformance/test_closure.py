@@ -13,6 +13,8 @@ from rabbet.extend.transform import batch, jvp, lower, transpose
 from rabbet.testing import closure, rows
 from rabbet_pjrt_cpu import BACKEND
 
+pytestmark = pytest.mark.optimized
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_ROWS = {row.primitive for family in rows.families().values() for row in family}
 lax.custom_root  # noqa: B018 - makes its primitives
@@ -35,33 +37,33 @@ PRIMITIVES = [p for p in all_primitives().values() if p.where.module.startswith(
 # What no row can try, because it carries programs, has effects, or answers differently each time; the tests
 # that do, and the word by which they speak of it.
 ELSEWHERE = {
-    "todense": ("plugins/sparse/tests/test_transformations.py", "todense"),
-    "psum": ("plugins/collectives/tests/test_collectives.py", "psum"),
-    "pmax": ("plugins/collectives/tests/test_collectives.py", "pmax"),
-    "pmin": ("plugins/collectives/tests/test_collectives.py", "pmin"),
-    "all_gather": ("plugins/collectives/tests/test_collectives.py", "all_gather"),
-    "all_gather_invariant": ("plugins/parallel/tests/many/test_varying.py", "invarying"),
-    "reduce_scatter": ("plugins/collectives/tests/test_collectives.py", "psum_scatter"),
-    "all_to_all": ("plugins/collectives/tests/test_collectives.py", "all_to_all"),
-    "ppermute": ("plugins/collectives/tests/test_collectives.py", "ppermute"),
-    "pvary": ("plugins/parallel/tests/many/test_varying.py", "pcast"),
-    "new_keys": ("plugins/random/tests/test_new_keys.py", "split"),
-    "axis_index": ("plugins/collectives/tests/test_collectives.py", "axis_index"),
+    "todense": ("plugins/functions/sparse/tests/test_transformations.py", "todense"),
+    "psum": ("plugins/scale/collectives/tests/test_collectives.py", "psum"),
+    "pmax": ("plugins/scale/collectives/tests/test_collectives.py", "pmax"),
+    "pmin": ("plugins/scale/collectives/tests/test_collectives.py", "pmin"),
+    "all_gather": ("plugins/scale/collectives/tests/test_collectives.py", "all_gather"),
+    "all_gather_invariant": ("plugins/scale/parallel/tests/many/test_varying.py", "invarying"),
+    "reduce_scatter": ("plugins/scale/collectives/tests/test_collectives.py", "psum_scatter"),
+    "all_to_all": ("plugins/scale/collectives/tests/test_collectives.py", "all_to_all"),
+    "ppermute": ("plugins/scale/collectives/tests/test_collectives.py", "ppermute"),
+    "pvary": ("plugins/scale/parallel/tests/many/test_varying.py", "pcast"),
+    "new_keys": ("plugins/functions/random/tests/test_new_keys.py", "split"),
+    "axis_index": ("plugins/scale/collectives/tests/test_collectives.py", "axis_index"),
     "cond": ("tests/conformance/test_control_flow.py", "lax.cond"),
     "while": ("tests/conformance/test_control_flow.py", "lax.while_loop"),
     "scan": ("tests/conformance/test_control_flow.py", "lax.scan"),
     "jit": ("tests/conformance/test_strangers.py", "rb.jit"),
-    "checkpoint": ("plugins/autodiff/tests/test_checkpoint.py", "checkpoint"),
-    "value_or_rule": ("plugins/autodiff/tests/test_checkpoint.py", "custom_"),
-    "name": ("plugins/autodiff/tests/test_checkpoint_policies.py", "checkpoint_name"),
-    "custom_call": ("plugins/autodiff/tests/test_custom_jvp.py", "custom_jvp"),
-    "custom_linear": ("plugins/autodiff/tests/test_custom_vjp.py", "custom_vjp"),
-    "rng_bit_generator": ("plugins/random/tests/test_platform_bits.py", "rng_bit_generator"),
-    "rng_uniform": ("plugins/random/tests/test_platform_bits.py", "rng_uniform"),
+    "checkpoint": ("plugins/transformations/autodiff/tests/test_checkpoint.py", "checkpoint"),
+    "value_or_rule": ("plugins/transformations/autodiff/tests/test_checkpoint.py", "custom_"),
+    "name": ("plugins/transformations/autodiff/tests/test_checkpoint_policies.py", "checkpoint_name"),
+    "custom_call": ("plugins/transformations/autodiff/tests/test_custom_jvp.py", "custom_jvp"),
+    "custom_linear": ("plugins/transformations/autodiff/tests/test_custom_vjp.py", "custom_vjp"),
+    "rng_bit_generator": ("plugins/functions/random/tests/test_platform_bits.py", "rng_bit_generator"),
+    "rng_uniform": ("plugins/functions/random/tests/test_platform_bits.py", "rng_uniform"),
     "to_physical": ("core/tests/primitives/test_stored.py", "to_physical"),
     "from_physical": ("core/tests/primitives/test_stored.py", "from_physical"),
     "platform_index": ("tests/conformance/test_platforms.py", "platform_dependent"),
-    "composite": ("plugins/custom_rules/tests/test_composite.py", "composite"),
+    "composite": ("plugins/language/custom_rules/tests/test_composite.py", "composite"),
     "linear_solve": ("tests/conformance/test_solvers.py", "custom_linear_solve"),
     "pure_callback": ("tests/conformance/test_effects.py", "pure_callback"),
     "io_callback": ("tests/conformance/test_effects.py", "io_callback"),

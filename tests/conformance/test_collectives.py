@@ -8,7 +8,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import check
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap")]
 
 R = np.random.RandomState(3)
 X = R.randn(4, 4, 2)

@@ -8,7 +8,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.extend.passes import check
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+pytestmark = [pytest.mark.library, pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap")]
 
 XS = np.linspace(-0.9, 1.1, 5).astype("f4")
 

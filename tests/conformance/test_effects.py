@@ -8,7 +8,7 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.errors import MissingRule
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap")]
 
 F = rb.ShapeDtypeStruct((), "float32")
 BOOL = rb.ShapeDtypeStruct((), "bool")

@@ -11,6 +11,8 @@ import rabbet.numpy as rnp
 from rabbet import dlpack, lax, stages, typing
 from rabbet.experimental import serialize_executable
 
+pytestmark = pytest.mark.optimized
+
 X = rnp.asarray([0.5, 1.5, -2.0])
 
 

@@ -5,7 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import errors, lax
 
-pytestmark = pytest.mark.needs("grad", "jvp", "vmap", "jit")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("grad", "jvp", "vmap", "jit")]
 
 
 def numbers(*shape):

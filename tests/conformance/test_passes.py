@@ -15,7 +15,7 @@ from rabbet.extend.passes import all_passes
 from rabbet.testing.checks import COMPILE_FAST
 
 # How programs are compiled differs between platforms; what is told of them here is the CPU's way.
-pytestmark = [
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized,
     pytest.mark.needs("jit", "grad", "numpy", "nn", "random", "cse", "cpu"),
     pytest.mark.usefixtures("on_the_cpu"),
 ]

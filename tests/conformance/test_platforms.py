@@ -7,7 +7,11 @@ from rabbet import lax
 from rabbet.extend.backend import lower_program
 from rabbet.extend.primitive import Primitive
 
-pytestmark = [pytest.mark.needs("jit", "grad", "vmap", "cpu"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = [
+    pytest.mark.optimized,
+    pytest.mark.needs("jit", "grad", "vmap", "cpu"),
+    pytest.mark.usefixtures("on_the_cpu"),
+]
 
 X = np.linspace(0.1, 1.3, 4).astype("f4")
 

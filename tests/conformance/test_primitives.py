@@ -14,7 +14,7 @@ SAMPLE = [
     next(row for row in family if row.orders) for family in FAMILIES if any(row.orders for row in family)
 ]
 
-pytestmark = pytest.mark.needs("jvp", "vjp", "vmap", "jit")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized, pytest.mark.needs("jvp", "vjp", "vmap", "jit")]
 
 
 @each(ROWS)

@@ -7,7 +7,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap")]
 
 R = np.random.RandomState(0)
 M = R.randn(3, 3)

@@ -7,6 +7,8 @@ from rabbet import lax
 from rabbet.extend.backend import lower_program
 from rabbet.extend.passes import stage
 
+pytestmark = pytest.mark.optimized
+
 ONE = np.float32(1)
 
 

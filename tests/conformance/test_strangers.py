@@ -16,7 +16,7 @@ from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.transform import Interpreter, RuleTable, run
 from rabbet.testing.toys import Box, Enclose, increasing
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap")]
 
 
 # -------------------------------------------------------------------------------------------------- intervals

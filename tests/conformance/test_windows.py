@@ -8,7 +8,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 
-pytestmark = pytest.mark.needs("jit", "grad", "vmap", "numpy")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("jit", "grad", "vmap", "numpy")]
 
 X = np.random.default_rng(0).uniform(-1, 1, (6, 7)).astype(np.float32)
 

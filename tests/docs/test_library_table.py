@@ -7,8 +7,8 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def the_tool(name="library_suites"):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+def the_tool(name="library_suites", room="check"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / room / f"{name}.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     return tool
@@ -18,20 +18,22 @@ def test_the_page_has_the_measured_table():
     tool = the_tool()
     found = json.loads(tool.RECORD.read_text())
     text = tool.PAGE.read_text()
-    assert tool.page_with(found, text) == text, "run python tools/library_suites.py --into FOLDER --record"
+    assert tool.page_with(found, text) == text, (
+        "run python tools/check/library_suites.py --into FOLDER --record"
+    )
     assert all(row["on rabbet"] <= row["under jax"] for row in found.values())
     assert all(row["commit"] and row["files"] for row in found.values())
 
 
 def test_each_library_has_the_page_that_follows_from_its_runs():
-    tool = the_tool("library_pages")
+    tool = the_tool("library_pages", "write")
     written = {path.stem: path.read_text() for path in tool.PAGES.glob("*.md")}
-    assert written == tool.pages(), "run python tools/library_pages.py"
+    assert written == tool.pages(), "run python tools/write/library_pages.py"
     assert written.keys() >= tool.read("suites.json").keys()
 
 
 def test_a_page_names_the_cases_that_fail_and_the_names_that_are_absent():
-    tool = the_tool("library_pages")
+    tool = the_tool("library_pages", "write")
     library = {
         "title": "Wood",
         "about": "joints",

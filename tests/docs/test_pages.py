@@ -17,7 +17,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(
     page
-    for pattern in ("README.md", "docs/**/*.md", "core/README.md", "plugins/*/README.md", "pjrt_*/README.md")
+    for pattern in (
+        "README.md",
+        "docs/**/*.md",
+        "core/README.md",
+        "plugins/*/*/README.md",
+        "pjrt_*/README.md",
+    )
     for page in ROOT.glob(pattern)
     if "```python" in page.read_text()
 )

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("tool", ["reference.py", "closure.py"])
 def test_the_generated_page_is_up_to_date(tool):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / tool), "--check"], capture_output=True, text=True
+        [sys.executable, str(ROOT / "tools" / "write" / tool), "--check"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
 

@@ -10,7 +10,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
-# What the programs print under JAX, for environments without it (`tools/fresh_libraries.py`). The Monte
+# What the programs print under JAX, for environments without it (`tools/check/fresh_libraries.py`). The Monte
 # Carlo error of the two posteriors is about 0.01.
 PRINTED = json.loads((HERE / "printed.json").read_text())
 

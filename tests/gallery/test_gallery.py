@@ -9,6 +9,8 @@ import types
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.library
+
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "gallery"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py"))
 

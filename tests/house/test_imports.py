@@ -11,13 +11,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = sorted(
     path
-    for pattern in ("core/src", "plugins/*/src", "pjrt_*/src", "examples/third_party/*/src")
+    for pattern in ("core/src", "plugins/*/*/src", "pjrt_*/src", "examples/third_party/*/src")
     for folder in ROOT.glob(pattern)
     for path in folder.rglob("*.py")
 )
 PLUGINS = sorted(
     folder
-    for pattern in ("plugins/*", "pjrt_*", "examples/third_party/*")
+    for pattern in ("plugins/*/*", "pjrt_*", "examples/third_party/*")
     for folder in ROOT.glob(pattern)
     if (folder / "pyproject.toml").exists()
 )
@@ -145,9 +145,9 @@ def test_a_relative_import_never_leaves_its_package():
 
 # What these look at is made in core and reported by the plugin.
 LOOK_INSIDE = {
-    "plugins/jit/tests/test_ahead.py": "rabbet.runtime.memory_report",
-    "plugins/jit/tests/test_explain.py": "rabbet.runtime.hook_calls",
-    "plugins/jit/tests/test_precompile.py": "rabbet.runtime.hook_calls",
+    "plugins/transformations/jit/tests/test_ahead.py": "rabbet.runtime.arrays.memory_report",
+    "plugins/transformations/jit/tests/test_explain.py": "rabbet.runtime.platforms.hook_calls",
+    "plugins/transformations/jit/tests/test_precompile.py": "rabbet.runtime.platforms.hook_calls",
 }
 CORE = ROOT / "core" / "src"
 INNER = {
@@ -159,7 +159,7 @@ INNER = {
 def test_tests_of_plugins_go_through_the_doors():
     found = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for pattern in ("plugins/*/tests", "pjrt_*/tests")
+        for pattern in ("plugins/*/*/tests", "pjrt_*/tests")
         for folder in ROOT.glob(pattern)
         for path in folder.rglob("*.py")
         for line, name in imported(path)

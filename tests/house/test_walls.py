@@ -17,7 +17,7 @@ LAYERS = CONTRACTS[0]["layers"]
 ROW = {name: -row for row, names in enumerate(LAYERS) for name in re.findall(r"\w+", names)}
 PLUGINS = sorted(
     folder
-    for pattern in ("plugins/*", "pjrt_*")
+    for pattern in ("plugins/*/*", "pjrt_*")
     for folder in ROOT.glob(pattern)
     if (folder / "pyproject.toml").exists()
 )

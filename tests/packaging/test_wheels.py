@@ -14,94 +14,22 @@ from packaging.requirements import Requirement
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = sorted(
     str(file.parent.relative_to(ROOT))
-    for pattern in ("core", "plugins/*", "pjrt_*", "examples/third_party/*")
+    for pattern in ("core", "plugins/*/*", "pjrt_*", "examples/third_party/*")
     for file in ROOT.glob(f"{pattern}/pyproject.toml")
 )
-# What the wheel of each folder may install; a package of its own name unless it stands here.
-INSIDE_RABBET = {
-    "plugins/autodiff": (
-        "rabbet_autodiff/",
-        "rabbet/custom_derivatives.py",
-        "rabbet/ad_checkpoint.py",
-        "rabbet/checkpoint_policies.py",
-    ),
-    "plugins/vmap": ("rabbet_vmap/", "rabbet/custom_batching.py"),
-    "plugins/numpy": ("rabbet/numpy/", "rabbet_numpy_settings.py"),
-    "plugins/nn": "rabbet/nn/",
-    "plugins/random": ("rabbet/random/", "rabbet/experimental/random/"),
-    "plugins/image": "rabbet/image/",
-    "plugins/ops": "rabbet/ops/",
-    "plugins/ref": "rabbet/ref/",
-    "plugins/scipy": "rabbet/scipy/",
-    "plugins/jet": "rabbet/experimental/jet/",
-    "plugins/checkify": "rabbet/experimental/checkify/",
-    "plugins/float8": ("rabbet_float8/", "rabbet/experimental/float8/"),
-    "plugins/int4": ("rabbet_int4/", "rabbet/experimental/int4/"),
-    "plugins/jit": (
-        "rabbet_jit/",
-        "rabbet/stages.py",
-        "rabbet/experimental/layout.py",
-        "rabbet/experimental/serialize_executable.py",
-        "rabbet/experimental/xla_metadata.py",
-    ),
-    "plugins/profiler": "rabbet/profiler/",
-    "plugins/jax_names": (
-        "rabbet_jax_names/",
-        "rabbet/tree_util.py",
-        "rabbet/flatten_util.py",
-        "rabbet/memory.py",
-        "rabbet/experimental/compilation_cache.py",
-    ),
-    "plugins/callbacks": ("rabbet_callbacks/", "rabbet/debug/"),
-    "plugins/ffi": "rabbet/ffi/",
-    "plugins/jax_compat": ("rabbet_jax/", "rabbet/example_libraries/", "rabbet_jax_compat.pth"),
-    "plugins/test_util": "rabbet/test_util/",
-    "plugins/export": "rabbet/export/",
-    "plugins/ode": "rabbet/experimental/ode/",
-    "plugins/sparse": "rabbet/experimental/sparse/",
-    "plugins/plan": ("rabbet_plan/", "rabbet/planning/"),
-    "plugins/store": ("rabbet_store/", "rabbet/store/"),
-    "plugins/torch": "rabbet/torch/",
-    "plugins/onnx": "rabbet/onnx/",
-    "plugins/safetensors": "rabbet/safetensors/",
-    "plugins/distributed": (
-        "rabbet_distributed/",
-        "rabbet/distributed/",
-        "rabbet/experimental/multihost_utils/",
-    ),
-    "plugins/parallel": (
-        "rabbet_parallel/",
-        "rabbet/sharding/",
-        "rabbet/experimental/custom_partitioning.py",
-        "rabbet/experimental/mesh_utils.py",
-        "rabbet/experimental/pjit.py",
-        "rabbet/experimental/shard_map.py",
-        "rabbet/experimental/topologies.py",
-    ),
-    "plugins/testing": "rabbet/testing/",
-    "plugins/linalg": "rabbet/lax/linalg/",
-    "core": "rabbet/",
-}
+def about(folder):
+    """The table ``[tool.rabbet]`` of a package."""
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["tool"].get("rabbet", {})
 
 
-# What the project `rabbet` requires, what is installed on request, and the packages of the examples.
-STANDARD = set(
-    """
-    rabbet-core rabbet-jit rabbet-autodiff rabbet-vmap rabbet-linalg rabbet-special rabbet-convolution
-    rabbet-collectives rabbet-custom-rules rabbet-fft rabbet-numpy rabbet-nn rabbet-random rabbet-image
-    rabbet-ops rabbet-ref rabbet-scipy rabbet-bfloat16 rabbet-float8 rabbet-int4 rabbet-progress
-    rabbet-jet rabbet-checkify rabbet-profiler rabbet-cli rabbet-algorithms rabbet-jax-names
-    rabbet-callbacks rabbet-ffi rabbet-test-util rabbet-ode rabbet-export rabbet-sparse rabbet-parallel
-    rabbet-distributed rabbet-plan rabbet-safetensors rabbet-passes rabbet-pjrt-cpu
-    """.split()
-)
-ON_REQUEST = set(
-    """
-    rabbet-store rabbet-ray rabbet-torch rabbet-onnx rabbet-jax-compat rabbet-testing rabbet-pjrt-cuda
-    rabbet-pjrt-tpu
-    """.split()
-)
-EXAMPLES = set("rabbet-enclose rabbet-roots rabbet-pjrt-xcpu".split())
+def inside(folder):
+    """What the wheel of a folder may install: what its pyproject.toml lists, or a package of its own name."""
+    settings = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["tool"]
+    wheel = settings.get("hatch", {}).get("build", {}).get("targets", {}).get("wheel", {})
+    listed = [path.removeprefix("src/") for path in wheel.get("only-include", [])]
+    forced = wheel.get("force-include", {}).values()
+    own = project(folder)["name"].replace("-", "_")
+    return (*(listed or [own]), *forced)
 
 
 def project(folder):
@@ -113,7 +41,7 @@ def metadata(archive):
     return email.message_from_bytes(archive.read(name))
 
 
-@pytest.mark.parametrize("folder", ["core", "plugins/jit", "pjrt_cpu"])
+@pytest.mark.parametrize("folder", ["core", "plugins/transformations/jit", "pjrt_cpu"])
 def test_a_wheel_can_be_built_again_to_the_last_byte(folder, wheel, tmp_path):
     """From a copy that lies elsewhere, with other times and modes, on another day."""
     copy = tmp_path / "elsewhere" / "copy"
@@ -130,25 +58,31 @@ def test_a_wheel_can_be_built_again_to_the_last_byte(folder, wheel, tmp_path):
 
 
 def test_the_distributions_are_those_of_the_design():
-    assert {project(folder)["name"] for folder in FOLDERS} == STANDARD | ON_REQUEST | EXAMPLES
+    groups = {folder.split("/")[1] for folder in FOLDERS if folder.startswith("plugins/")}
+    assert groups == {"transformations", "language", "functions", "dtypes", "scale", "interop", "tooling"}
+    assert {folder for folder in FOLDERS if folder.startswith("pjrt_")} >= {"pjrt_cpu", "pjrt_cuda", "pjrt_tpu"}
+    names = [project(folder)["name"] for folder in FOLDERS]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("rabbet-") for name in names)
+    assert all("brings" in about(folder) for folder in FOLDERS if not folder.startswith("examples"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_wheel_holds_its_package_and_nothing_else(folder, wheel):
-    prefix = INSIDE_RABBET.get(folder, project(folder)["name"].replace("-", "_") + "/")
-    code = [name for name in wheel(folder).namelist() if ".dist-info/" not in name]
+        code = [name for name in wheel(folder).namelist() if ".dist-info/" not in name]
     assert code, "the wheel is empty"
-    assert [name for name in code if not name.startswith(prefix)] == []
+    assert [name for name in code if not name.startswith(inside(folder))] == []
     assert "rabbet/__init__.py" not in code or folder == "core"
     assert not any("/tests/" in name or name.endswith(".pyc") for name in code if not name.endswith(".tmpl"))
 
 
 def test_the_command_line_brings_the_templates_of_new_plugins(wheel):
     templates = {
-        str(path.relative_to(ROOT / "plugins/cli/src")) for path in (ROOT / "plugins/cli/src").rglob("*.tmpl")
+        str(path.relative_to(ROOT / "plugins/tooling/cli/src"))
+        for path in (ROOT / "plugins/tooling/cli/src").rglob("*.tmpl")
     }
     assert templates
-    assert templates <= set(wheel("plugins/cli").namelist())
+    assert templates <= set(wheel("plugins/tooling/cli").namelist())
 
 
 def test_core_leaves_the_modules_of_plugins_to_them(wheel):
@@ -156,7 +90,8 @@ def test_core_leaves_the_modules_of_plugins_to_them(wheel):
     assert not any(
         name.startswith(prefix)
         for name in code
-        for folder, prefix in INSIDE_RABBET.items()
+        for folder in FOLDERS
+        for prefix in inside(folder)
         if folder != "core"
     )
 
@@ -200,7 +135,9 @@ def test_the_root_project_ships_no_code_and_requires_the_standard_plugins(wheel)
         for line in metadata(archive).get_all("Requires-Dist")
         if "extra ==" not in line
     }
-    assert required == STANDARD
+    released = [folder for folder in FOLDERS if not folder.startswith("examples")]
+    assert required == {project(folder)["name"] for folder in released if "extra" not in about(folder)}
+    assert {"rabbet-core", "rabbet-jit", "rabbet-numpy", "rabbet-pjrt-cpu"} <= required
     assert {"cuda12", "cuda13", "tpu", "cli", "testing"} <= set(metadata(archive).get_all("Provides-Extra"))
 
 

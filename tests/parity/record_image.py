@@ -1,4 +1,6 @@
-"""Write plugins/image/tests/known_answers.json: images that jax.image makes, for tests that run without it.
+"""Write plugins/functions/image/tests/known_answers.json: images that jax.image makes.
+
+Tests read them where jax is not installed.
 
 Run it by hand, with jax installed: python tests/parity/record_image.py
 """
@@ -9,7 +11,7 @@ import pathlib
 import jax
 import numpy as np
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "plugins/image/tests/known_answers.json"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "plugins/functions/image/tests/known_answers.json"
 PICTURE = np.arange(30, dtype="f4").reshape(5, 6) ** 1.5
 METHODS = ("linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area")
 MOVED = {"scale": [1.3, 0.6], "translation": [0.4, -1.2]}

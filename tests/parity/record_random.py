@@ -1,5 +1,5 @@
-"""Write plugins/random/tests/known_answers.json: numbers that jax.random draws, for tests that run without
-it.
+"""Write plugins/functions/random/tests/known_answers.json: numbers that jax.random draws, for tests that
+run without it.
 
 Run it by hand, with jax installed, when a function is added: python tests/parity/record_random.py
 """
@@ -10,7 +10,7 @@ import pathlib
 import jax
 import numpy as np
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "plugins/random/tests/known_answers.json"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "plugins/functions/random/tests/known_answers.json"
 
 FLOATS = ("float32", "float64", "float16")
 CONTINUOUS = ("uniform", "normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell")

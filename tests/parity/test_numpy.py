@@ -1,7 +1,7 @@
 """``rabbet.numpy`` beside ``jax.numpy``: values, shapes, dtypes and weak types of one table of calls.
 
-The table of operands and functions is that of the package's own tests (``plugins/numpy/tests/cases.py``);
-here are added the calls that
+The table of operands and functions is that of the package's own tests
+(``plugins/functions/numpy/tests/cases.py``); here are added the calls that
 only these two understand: Python numbers, weak types, ``size=``.
 """
 
@@ -19,7 +19,9 @@ import rabbet.nn  # noqa: E402
 import rabbet.numpy as rnp  # noqa: E402
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
-SPEC = importlib.util.spec_from_file_location("numpy_cases", PLUGINS / "numpy" / "tests" / "cases.py")
+SPEC = importlib.util.spec_from_file_location(
+    "numpy_cases", PLUGINS / "functions" / "numpy" / "tests" / "cases.py"
+)
 cases = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(cases)
 

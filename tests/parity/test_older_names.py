@@ -14,7 +14,7 @@ jnp = pytest.importorskip("jax.numpy")
 import rabbet as rb  # noqa: E402
 import rabbet.numpy as rnp  # noqa: E402
 
-PLACE = pathlib.Path(__file__).resolve().parents[2] / "plugins/numpy/tests/test_older_names.py"
+PLACE = pathlib.Path(__file__).resolve().parents[2] / "plugins/functions/numpy/tests/test_older_names.py"
 SPEC = importlib.util.spec_from_file_location("older_names", PLACE)
 table = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(table)

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.library
+
 
 def offers_broken(environment, source, **options):
     """Install `rabbet-broken`, which offers rb.broken, a dtype and a rule set for vmap from one module."""

@@ -4,6 +4,8 @@ else works, and `rabbet doctor` says what to change.
 
 import pytest
 
+pytestmark = pytest.mark.library
+
 SETTINGS = """
     from rabbet.extend.backend import Alias, Setting
     DEVICES = [Setting("num_cpu_devices", 3, int, "Mine."), Setting("waves", 1, int, "How many.")]

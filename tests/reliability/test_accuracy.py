@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = [
+pytestmark = [pytest.mark.optimized,
     pytest.mark.needs("cpu", "jit", "numpy", "lax.digamma"),
     pytest.mark.skipif(
         version("jaxlib") < "0.12", reason="the table is of the functions of XLA in jaxlib 0.12"
@@ -24,7 +24,7 @@ NEAR_ZEROS = ("lgamma", "digamma")  # no bound: relative digits are lost there
 
 @pytest.fixture
 def accuracy(monkeypatch):
-    spec = importlib.util.spec_from_file_location("accuracy", ROOT / "tools" / "accuracy.py")
+    spec = importlib.util.spec_from_file_location("accuracy", ROOT / "tools" / "check" / "accuracy.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "DTYPES", ("float32",))

@@ -15,7 +15,7 @@ def test_what_goes_after_the_modules_goes_without_a_word(child):
         from rabbet import export, sharding
         from rabbet.extend.primitive import ShapedArray
         from rabbet.program import avals
-        from rabbet.runtime import dlpack
+        from rabbet.runtime.jaxlib import dlpack
 
         def things():
             x = rnp.arange(6.0)
@@ -75,9 +75,9 @@ def test_arrays_that_a_thread_drops_while_the_interpreter_ends(child):
     assert "made" in child(
         """
         import threading
-        from rabbet.runtime import leaving
+        from rabbet.runtime.jaxlib import interpreter_exit
 
-        leaving.QUIET_SECONDS = 0.0
+        interpreter_exit.QUIET_SECONDS = 0.0
         f = rb.jit(lambda x: x + 1)
         x = rnp.ones(2)
         held = [f(x) for _ in range(20_000)]

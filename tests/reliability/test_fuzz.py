@@ -1,18 +1,18 @@
-"""Random programs run in several ways that must agree: a few here, thousands by ``python tools/fuzz``."""
+"""Random programs run in several ways that must agree: few here, thousands by ``tools/check/fuzz``."""
 
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap", "nn")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap", "nn")]
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+TOOLS = Path(__file__).resolve().parents[2] / "tools" / "check"
 BATCHES, EACH = 8, 4
 
 
 @pytest.fixture
 def fuzz(monkeypatch):
-    """The modules of ``tools/fuzz``, and the settings of the process as they were."""
+    """The modules of ``tools/check/fuzz``, and the settings of the process as they were."""
     rb = pytest.importorskip("rabbet")
     pytest.importorskip("rabbet_special")
 
@@ -33,7 +33,7 @@ def test_programs_agree_in_all_ways(fuzz, batch):
         except ways.NoProgram:
             pass
         except Exception as error:
-            error.add_note(f"python tools/fuzz --program {number} makes it small")
+            error.add_note(f"python tools/check/fuzz --program {number} makes it small")
             raise
 
 
@@ -48,7 +48,7 @@ def test_a_thousand_programs_and_their_transformations_are_well_formed(fuzz, bat
         except ways.NoProgram:
             pass
         except Exception as error:
-            error.add_note(f"python tools/fuzz --program {number} shows it")
+            error.add_note(f"python tools/check/fuzz --program {number} shows it")
             raise
 
 

@@ -75,7 +75,7 @@ def test_programs_are_forgotten_at_a_bound_in_bytes_and_those_in_use_stay(child)
     assert "done" in child(
         """
         import logging
-        from rabbet.runtime.shared_programs import kept_programs
+        from rabbet.runtime.caching.shared_programs import kept_programs
         said, compiled = [], []
         logging.getLogger("rabbet").addFilter(lambda record: said.append(record.getMessage()))
         logging.getLogger("rabbet").setLevel("INFO")

@@ -13,7 +13,8 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.runtime import adapter, interruptible
+from rabbet.runtime.execution import interruptible
+from rabbet.runtime.jaxlib import adapter
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
 

@@ -12,7 +12,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.experimental import serialize_executable
-from rabbet.runtime import cache, read_ahead
+from rabbet.runtime.caching import disk_cache, read_ahead
 
 pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
 
@@ -82,7 +82,7 @@ def test_bytes_of_others_are_refused_before_they_are_unpickled(program):
 
 
 def test_a_cache_entry_that_was_changed_is_a_miss(tmp_path):
-    store = cache.ProgramCache(tmp_path / "programs", 2**30)
+    store = disk_cache.ProgramCache(tmp_path / "programs", 2**30)
     key, blob = "a" * 64, os.urandom(300) + b"program" * 100
     assert store.put(key, blob) and store.get(key) == blob
     path = next((tmp_path / "programs").glob(f"{key}*"))
@@ -109,11 +109,11 @@ def test_a_valid_entry_around_a_damaged_program_is_compiled_again(tmp_path):
         double = lambda x: x * 2 + 0.0625
         assert rb.jit(double)(X).tolist() == [0.0625, 2.0625, 4.0625]
         paths = list((tmp_path / "programs").glob("*"))
-        entries = [p for p in paths if p.read_bytes().startswith(cache.FORMAT)]
+        entries = [p for p in paths if p.read_bytes().startswith(disk_cache.FORMAT)]
         assert entries
         for path in entries:
-            key = path.name.removesuffix(cache.SUFFIX)
-            path.write_bytes(cache.pack(key, os.urandom(200)))
+            key = path.name.removesuffix(disk_cache.SUFFIX)
+            path.write_bytes(disk_cache.pack(key, os.urandom(200)))
             os.chmod(path, 0o600)
         rb.clear_caches()
         with pytest.warns(rb.errors.CacheWarning, match="no use"):
@@ -217,7 +217,7 @@ def test_an_index_of_tensors_that_was_changed_is_refused_or_names_files_beside_i
 
 
 def test_a_list_of_programs_to_load_ahead_that_was_changed_names_keys_only(tmp_path):
-    programs = cache.ProgramCache(tmp_path / "programs", 2**30)
+    programs = disk_cache.ProgramCache(tmp_path / "programs", 2**30)
     path = tmp_path / read_ahead.FOLDER / "script"
     path.parent.mkdir()
     content = "".join(f"cpu {digit * 64}\n" for digit in "abc").encode()

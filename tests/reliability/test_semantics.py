@@ -6,7 +6,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 
-pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("cpu", "jit", "numpy", "grad", "vmap")]
 
 
 def test_statistics_of_nothing_are_nan():
@@ -186,7 +186,7 @@ def test_halves_of_log_gamma_are_exact_at_one_and_two():
         assert lax.lgamma(rnp.array([1.0, 2.0], dtype=dtype)).astype("float32").tolist() == [0, 0]
 
 
-# What follows was found by tools/fuzz.
+# What follows was found by tools/check/fuzz.
 def test_a_number_beside_a_weak_array_is_as_weak_in_a_program_as_outside():
     weak = lax.broadcast(rnp.asarray(0.5), (3,))
     for function in (lambda x: x % 0.3, lambda x: x // 0.3, lambda x: 0.3 % x, lambda x: divmod(x, 0.3)[1]):

@@ -20,7 +20,7 @@ from rabbet.plugins import discovery, validation
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
 from rabbet.rules.names import Names
-from rabbet.runtime.cache import ProgramCache
+from rabbet.runtime.caching.disk_cache import ProgramCache
 
 
 class Alarm(Exception):

@@ -13,7 +13,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 
-pytestmark = pytest.mark.needs("cpu", "jit", "numpy")
+pytestmark = [pytest.mark.optimized, pytest.mark.needs("cpu", "jit", "numpy")]
 
 VALUES = [
     np.nan,

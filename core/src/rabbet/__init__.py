@@ -29,8 +29,8 @@ from rabbet import composition
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.config import config
 from rabbet.trace.interpreter import typeof
-from rabbet.runtime.array import Array
-from rabbet.runtime.devices import (
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.platforms.devices import (
     Device, default_backend, device_count, devices, local_device_count, local_devices, process_count,
     process_index,
 )  # fmt: skip
@@ -43,7 +43,7 @@ from rabbet.runtime.housekeeping import (
     live_arrays,
 )
 from rabbet.runtime.transfer import device_put
-from rabbet.runtime.effects import effects_barrier
+from rabbet.runtime.execution.effects import effects_barrier
 from rabbet.lax.indexing.dynamic_slices import ds
 
 composition.compose()

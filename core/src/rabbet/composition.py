@@ -21,10 +21,10 @@ from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
 from rabbet.rules import contracts, primitive, rule_sets, tables
 from rabbet.rules.rule_sets import forget_lookups
-from rabbet.runtime import backends, hook_calls
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.evaluation import EVALUATION, default_moves
 from rabbet.runtime.housekeeping import clear_caches
+from rabbet.runtime.platforms import backends, hook_calls
 from rabbet.trace.tracer import Tracer
 
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.

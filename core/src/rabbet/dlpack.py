@@ -9,7 +9,7 @@ import numpy as np
 from rabbet import dtypes
 from rabbet.config import config as _config
 from rabbet.messages.tracebacks import public_module as _public_module
-from rabbet.runtime import dlpack as _dlpack
+from rabbet.runtime.jaxlib import dlpack as _dlpack
 from rabbet.runtime.transfer import from_dlpack as _from_dlpack
 
 

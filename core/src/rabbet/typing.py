@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet.dtypes import ExtendedDType
 from rabbet.messages.tracebacks import public_module
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
 
 
 @runtime_checkable

@@ -1,12 +1,15 @@
 """Barriers change nothing but what the compiler may do."""
 
 import numpy as np
+import pytest
 from rabbet import lax
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
 from rabbet.lowering.module import lower_program
 from rabbet.testing.rows.barriers import ROWS
 from rabbet.testing.suite import law_tests
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 

@@ -1,11 +1,14 @@
 """The laws of neighbouring floats and of the upper half of a product, then corners."""
 
 import numpy as np
+import pytest
 from rabbet import lax
 from rabbet.testing.draws import device_array, floats
 from rabbet.testing.rows.chlo_binary import ROWS
 from rabbet.testing.slopes import slope
 from rabbet.testing.suite import law_tests
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
 
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 

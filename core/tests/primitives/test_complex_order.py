@@ -6,6 +6,8 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.testing.draws import device_array
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 TIES = np.array([[1 + 2j, 3 - 1j, 0.5, 2], [1 + 3j, 3 - 2j, 0.5 - 1j, complex("nan")]], np.complex64)
 
 

@@ -8,6 +8,8 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.rows.contractions import ROWS
 from rabbet.testing.suite import law_tests
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 test_value, _, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
 

@@ -12,6 +12,8 @@ from rabbet.testing.suite import law_tests
 
 from .helpers import floats, ints, slope
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 test_value, test_extremes, test_mapping, test_derivatives, test_kinds = law_tests(ROWS)
 
 

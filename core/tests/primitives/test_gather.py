@@ -9,6 +9,8 @@ from rabbet.testing.suite import law_tests
 
 from .helpers import floats, gradient
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 test_value, _, test_mapping, test_derivatives, _ = law_tests(ROWS)
 
 

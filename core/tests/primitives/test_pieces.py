@@ -7,6 +7,8 @@ from rabbet import lax
 from rabbet.extend.bodies import transpose_program
 from rabbet.extend.passes import evaluate, stage
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 CASES = {  # the slices of six rows of two, whether they are joined
     "halves": ([(0, 3), (3, 6)], True),
     "out of order": ([(4, 6), (0, 1), (1, 4)], True),

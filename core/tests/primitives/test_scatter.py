@@ -7,6 +7,8 @@ from rabbet.testing.draws import device_array
 from rabbet.testing.rows.scatter import ROWS
 from rabbet.testing.suite import law_tests
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 test_value, _, test_mapping, test_derivatives, _ = law_tests(ROWS)
 
 

@@ -12,6 +12,8 @@ from rabbet.rules.payloads import tangent_aval
 from rabbet.testing.driver import CORE
 from rabbet.trace.interpreter import typeof
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
+
 
 class Token(ExtendedDType):
     """Pairs of words that are no numbers."""

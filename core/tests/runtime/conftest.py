@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from rabbet.runtime import adapter
-from rabbet.runtime.backends import Backend, BackendRegistry
-from rabbet.runtime.clients import Clients
-from rabbet.runtime.devices import Device
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms.backends import Backend, BackendRegistry
+from rabbet.runtime.platforms.clients import Clients
+from rabbet.runtime.platforms.devices import Device
 
 
 class RefuseJax:

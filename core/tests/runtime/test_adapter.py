@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from rabbet.errors import DeletedArrayError
-from rabbet.runtime import adapter, reading
+from rabbet.runtime.jaxlib import adapter, raw_values
 
 from .conftest import Aval, like
 
@@ -67,7 +67,7 @@ def add(client, raw_device):
 def test_there_and_back_is_the_same(put, no_jax, name, shape):
     host = some(name, shape)
     raw = put(host)
-    back = reading.to_numpy(raw, host.dtype)
+    back = raw_values.to_numpy(raw, host.dtype)
     assert back.dtype == host.dtype and back.shape == shape
     assert back.tobytes() == host.tobytes()
     assert not back.flags.writeable
@@ -81,21 +81,21 @@ def test_every_value_of_a_packed_dtype_survives(put, name):
     if name.startswith("int"):  # the host form of a signed type repeats the sign in the unused bits
         raw_bits = ((raw_bits << (8 - bits)).view(np.int8) >> (8 - bits)).view(np.uint8)
     host = raw_bits.view(dtype_named(name))
-    assert reading.to_numpy(put(host)).astype(float).tolist() == host.astype(float).tolist()
+    assert raw_values.to_numpy(put(host)).astype(float).tolist() == host.astype(float).tolist()
     assert (
-        np.signbit(reading.to_numpy(put(host)).astype(float)).tolist()
+        np.signbit(raw_values.to_numpy(put(host)).astype(float)).tolist()
         == np.signbit(host.astype(float)).tolist()
     )
 
 
 def test_nan_payloads_and_negative_zero_survive(put):
     bits = np.array([0x7FC00001, 0xFFC00000, 0x80000000, 0x7F800000], np.uint32)
-    assert reading.to_numpy(put(bits.view(np.float32))).view(np.uint32).tolist() == bits.tolist()
+    assert raw_values.to_numpy(put(bits.view(np.float32))).view(np.uint32).tolist() == bits.tolist()
 
 
 def test_64_bits_stay_64_bits(put):
-    assert reading.to_numpy(put(np.array([2**40]))).tolist() == [2**40]
-    assert reading.to_numpy(put(np.array([1e300]))).tolist() == [1e300]
+    assert raw_values.to_numpy(put(np.array([2**40]))).tolist() == [2**40]
+    assert raw_values.to_numpy(put(np.array([1e300]))).tolist() == [1e300]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_64_bits_stay_64_bits(put):
 )
 def test_any_strides(put, host):
     for private in (False, True):
-        np.testing.assert_array_equal(reading.to_numpy(put(host, private=private)), host)
+        np.testing.assert_array_equal(raw_values.to_numpy(put(host, private=private)), host)
 
 
 def aligned(size):
@@ -124,7 +124,7 @@ def test_the_callers_memory_is_copied(put):
     host = aligned(1024)
     raw = put(host)
     host[:] = 7
-    assert reading.to_numpy(raw).max() == 0
+    assert raw_values.to_numpy(raw).max() == 0
 
 
 def test_private_memory_is_shared_and_kept_alive(put):
@@ -134,8 +134,8 @@ def test_private_memory_is_shared_and_kept_alive(put):
     gone = weakref.ref(host)
     del host
     gc.collect()
-    assert reading.to_numpy(raw).ctypes.data == address
-    assert reading.to_numpy(raw).min() == 7
+    assert raw_values.to_numpy(raw).ctypes.data == address
+    assert raw_values.to_numpy(raw).min() == 7
     del raw
     for _ in range(200):  # jaxlib lets go of Python objects from a thread of its own, some time later
         if gone() is None:
@@ -164,14 +164,18 @@ def test_a_host_array_must_be_what_its_aval_says(raw_device, host, aval, says):
 
 def test_a_wrong_expectation_is_an_error(put):
     with pytest.raises(TypeError, match="float32, not int32"):
-        reading.to_numpy(put(np.zeros(2, np.float32)), np.int32)
+        raw_values.to_numpy(put(np.zeros(2, np.float32)), np.int32)
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "int4"])
 def test_a_deleted_array_raises(put, raw_device, name):
     raw = put(some(name, (4,)))
     raw.delete()
-    for use in (reading.to_numpy, adapter.to_dlpack, lambda raw: reading.copy_to_device(raw, raw_device)):
+    for use in (
+        raw_values.to_numpy,
+        adapter.to_dlpack,
+        lambda raw: raw_values.copy_to_device(raw, raw_device),
+    ):
         with pytest.raises(DeletedArrayError, match=r"shape \(4,\)"):
             use(raw)
 
@@ -179,7 +183,7 @@ def test_a_deleted_array_raises(put, raw_device, name):
 def test_start_copy_to_host_changes_nothing(put):
     raw = put(np.arange(3))
     adapter.start_copy_to_host([raw])
-    assert reading.to_numpy(raw).tolist() == [0, 1, 2]
+    assert raw_values.to_numpy(raw).tolist() == [0, 1, 2]
 
 
 # Several devices ----------------------------------------------------------------------------------------
@@ -209,7 +213,7 @@ SPLITS = {
 def test_an_array_over_devices_is_read_whole(client, split):
     dims, slices = SPLITS[split]
     raw, whole = tiles(client, dims, (8, 4), slices)
-    np.testing.assert_array_equal(reading.to_numpy(raw), whole)
+    np.testing.assert_array_equal(raw_values.to_numpy(raw), whole)
 
 
 def test_an_array_over_devices_is_not_exported(client):
@@ -225,25 +229,25 @@ def test_shards_have_the_dtype_of_the_whole(client):
 
 def test_copies_between_devices(client, put, no_jax):
     raw, other = put(np.arange(4.0)), client.devices()[1]
-    copied = reading.copy_to_device(raw, other)
+    copied = raw_values.copy_to_device(raw, other)
     assert adapter.devices_of(copied)[0] is other
     assert copied.aval is raw.aval
     raw.delete()
-    assert reading.to_numpy(copied).tolist() == [0, 1, 2, 3]
+    assert raw_values.to_numpy(copied).tolist() == [0, 1, 2, 3]
 
 
 def test_a_copy_on_the_same_device_has_memory_of_its_own(put, raw_device):
     raw = put(np.arange(4.0))
-    copied = reading.copy_to_device(raw, raw_device, always_copy=True)
+    copied = raw_values.copy_to_device(raw, raw_device, always_copy=True)
     raw.delete()
-    assert reading.to_numpy(copied).tolist() == [0, 1, 2, 3]
+    assert raw_values.to_numpy(copied).tolist() == [0, 1, 2, 3]
 
 
 def test_copies_between_clients(put, no_jax):
     other = adapter.make_cpu_client(1, asynchronous=False).devices()[0]
-    copied = reading.copy_to_device(put(some("bfloat16", (3,))), other)
+    copied = raw_values.copy_to_device(put(some("bfloat16", (3,))), other)
     assert adapter.devices_of(copied)[0] is other
-    assert reading.to_numpy(copied).tobytes() == some("bfloat16", (3,)).tobytes()
+    assert raw_values.to_numpy(copied).tobytes() == some("bfloat16", (3,)).tobytes()
 
 
 # Programs -----------------------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ def test_copies_between_clients(put, no_jax):
 
 def test_compile_and_run(add, put, no_jax):
     out = add(put(np.arange(8, dtype=np.float32)), put(np.ones(8, np.float32)))
-    assert reading.to_numpy(out).tolist() == list(range(1, 9))
+    assert raw_values.to_numpy(out).tolist() == list(range(1, 9))
     assert out.aval.shape == (8,)
 
 
@@ -263,7 +267,7 @@ def test_results_of_an_asynchronous_client(no_jax):
     handlers = [adapter.result_handler(raw.aval, adapter.single_sharding(device))]
     for _ in range(20):
         (raw,) = exe.execute_sharded([raw, raw]).consume_with_handlers(handlers)
-    assert reading.to_numpy(raw).tolist() == [2.0**20] * 8
+    assert raw_values.to_numpy(raw).tolist() == [2.0**20] * 8
 
 
 def test_too_many_arguments_are_refused(add, put):
@@ -288,7 +292,7 @@ def test_a_serialized_program_runs_alike(client, raw_device, add, put, no_jax):
     raw = put(np.ones(8, np.float32))
     handlers = [adapter.result_handler(raw.aval, adapter.single_sharding(raw_device))]
     (out,) = exe.execute_sharded([raw, raw]).consume_with_handlers(handlers)
-    assert reading.to_numpy(out).tolist() == [2] * 8
+    assert raw_values.to_numpy(out).tolist() == [2] * 8
 
 
 def test_a_truncated_program_is_refused(client, raw_device, add):
@@ -320,7 +324,7 @@ def test_a_callback_program(client, raw_device, put):
     raw = put(np.arange(8, dtype=np.float32))
     handlers = [adapter.result_handler(raw.aval, adapter.single_sharding(raw_device))]
     (out,) = exe.execute_sharded([raw]).consume_with_handlers(handlers)
-    assert reading.to_numpy(out).tolist() == [3.0 * i for i in range(8)]
+    assert raw_values.to_numpy(out).tolist() == [3.0 * i for i in range(8)]
 
 
 def test_option_bytes_depend_on_the_options_alone(client):
@@ -352,12 +356,12 @@ class Refuse:
             raise AssertionError('looked for ' + name)
 sys.meta_path.insert(0, Refuse())
 import numpy as np
-from rabbet.runtime import adapter, reading
+from rabbet.runtime.jaxlib import adapter, raw_values
 assert os.environ['TF_CPP_MIN_LOG_LEVEL'] == {level!r}
 client = adapter.make_cpu_client(1, asynchronous=False)
 class Aval: shape, dtype, weak_type = (2,), np.dtype('f4'), False
 raw = adapter.put(np.ones(2, 'f4'), Aval, client.devices()[0])
-assert reading.to_numpy(raw).tolist() == [1, 1]
+assert raw_values.to_numpy(raw).tolist() == [1, 1]
 heavy = [m for m in sys.modules if m.split('.')[0] in ('jax', 'scipy') or m.startswith('jaxlib.mlir')]
 assert not heavy, heavy
 """

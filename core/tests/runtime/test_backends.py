@@ -3,7 +3,7 @@
 import pytest
 from rabbet.config import Setting, config
 from rabbet.errors import MissingPluginError, PluginError
-from rabbet.runtime.backends import Backend, BackendRegistry
+from rabbet.runtime.platforms.backends import Backend, BackendRegistry
 
 from .conftest import Manager, fake_backend
 

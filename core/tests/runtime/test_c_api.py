@@ -5,8 +5,8 @@ import struct
 
 import pytest
 from rabbet.errors import PluginError
-from rabbet.runtime import adapter
-from rabbet.runtime.c_api import CApiBackend, find_library, foreign
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms.c_api import CApiBackend, find_library, foreign
 
 ADVICE = "install it with: python -m pip install toaster-sdk"
 

@@ -166,10 +166,10 @@ def test_options_reach_the_backend():
 FORK = """
 import os, sys, warnings
 import numpy as np
-from rabbet.runtime import adapter
-from rabbet.runtime.backends import Backend, BackendRegistry
-from rabbet.runtime.clients import Clients, ForkedProcessError
-from rabbet.runtime.devices import Device
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms.backends import Backend, BackendRegistry
+from rabbet.runtime.platforms.clients import Clients, ForkedProcessError
+from rabbet.runtime.platforms.devices import Device
 backend = Backend(platform='cpu', priority=0, make_client=lambda options: adapter.make_cpu_client(2, False))
 class Manager:
     names = lambda self, group: ['cpu']

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from rabbet.errors import ConfigError
-from rabbet.runtime import adapter
-from rabbet.runtime.compile_options import EMPTY, build_options, merge
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms.compile_options import EMPTY, build_options, merge
 
 from .conftest import clients_of, fake_backend
 

@@ -16,9 +16,11 @@ from rabbet.lowering.host_callbacks import HostCallback
 from rabbet.messages import function_names, source_positions
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
-from rabbet.runtime import compile_failure, hook_calls, program, refused_rules, shared_programs
-from rabbet.runtime.devices import default_device
-from rabbet.runtime.shared_programs import Shared
+from rabbet.runtime.caching import shared_programs
+from rabbet.runtime.caching.shared_programs import Shared
+from rabbet.runtime.compilation import compile_failure, program, refused_rules
+from rabbet.runtime.platforms import hook_calls
+from rabbet.runtime.platforms.devices import default_device
 from rabbet.trace.staging import stage
 
 F = ShapedArray((3,), "float32")

@@ -6,7 +6,8 @@ import pickle
 import pytest
 from rabbet.config import config
 from rabbet.errors import ConfigError
-from rabbet.runtime import adapter, devices
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.platforms import devices
 
 from .conftest import clients_of, fake_backend
 

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet.runtime import adapter, dlpack, reading
-from rabbet.runtime.shared_memory import lend, to_donate
+from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
+from rabbet.runtime.jaxlib.shared_memory import lend, to_donate
 
 from .conftest import Aval, like
 from .test_adapter import EIGHT_BITS, NUMPY, some
@@ -22,13 +22,13 @@ def test_out_and_in_again(put, raw_device, no_jax, name, shape):
     capsule = adapter.to_dlpack(put(host))
     assert (dlpack.describe(capsule).shape, dlpack.describe(capsule).dtype) == (shape, host.dtype)
     raw = adapter.from_dlpack(capsule, raw_device, like(host))
-    assert reading.to_numpy(raw).tobytes() == host.tobytes()
+    assert raw_values.to_numpy(raw).tobytes() == host.tobytes()
 
 
 def test_an_import_shares_the_memory(put, raw_device):
     source = put(np.arange(1024.0))
     raw = adapter.from_dlpack(adapter.to_dlpack(source), raw_device, Aval((1024,), "f8"))
-    assert reading.to_numpy(raw).ctypes.data == reading.to_numpy(source).ctypes.data
+    assert raw_values.to_numpy(raw).ctypes.data == raw_values.to_numpy(source).ctypes.data
 
 
 @pytest.mark.parametrize("name", ["int2", "uint4"])
@@ -36,7 +36,7 @@ def test_integers_without_a_dlpack_form_are_refused(put, name):
     with pytest.raises(adapter.XlaRuntimeError, match="DLPack"):
         adapter.to_dlpack(put(some(name, (4,))))
     with pytest.raises(BufferError, match="DLPack"):
-        reading.to_dlpack(put(some(name, (4,))))
+        raw_values.to_dlpack(put(some(name, (4,))))
 
 
 def test_numpy_reads_what_we_export(put):

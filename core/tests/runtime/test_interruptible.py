@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.runtime import interruptible, reading
+from rabbet.runtime.execution import interruptible
+from rabbet.runtime.jaxlib import raw_values
 
 
 class Cancelled(Exception):
@@ -46,7 +47,7 @@ def made_of(raw_device):
 
 def goes_on(raws):
     """Whether the program with these arguments goes on, as its loops ask it."""
-    return bool(reading.to_numpy(raws[-1])[1])
+    return bool(raw_values.to_numpy(raws[-1])[1])
 
 
 @pytest.fixture

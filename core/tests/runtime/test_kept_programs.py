@@ -3,7 +3,9 @@
 import gc
 
 import pytest
-from rabbet.runtime.shared_programs import LEAST_BYTES, Kept, Loaded, Shared, estimate
+from rabbet.runtime.caching.shared_programs import LEAST_BYTES, Kept, Loaded, Shared, estimate
+
+pytestmark = pytest.mark.exhaustive
 
 MOST = 1000
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet.runtime import values
+from rabbet.runtime.arrays import values
 
 
 @pytest.mark.parametrize("name", ["bool", "int8", "uint32", "int32", "float32", "complex64"])

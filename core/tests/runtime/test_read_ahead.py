@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
-from rabbet.runtime import read_ahead
-from rabbet.runtime.cache import ProgramCache
-from rabbet.runtime.read_ahead import ReadAhead
+from rabbet.runtime.caching import read_ahead
+from rabbet.runtime.caching.disk_cache import ProgramCache
+from rabbet.runtime.caching.read_ahead import ReadAhead
 
 KEYS = ["a" * 64, "b" * 64, "c" * 64]
 
@@ -151,7 +151,8 @@ import numpy as np
 import rabbet as rb
 from rabbet.extend.backend import compile_program, lower_program
 from rabbet.extend.passes import stage
-from rabbet.runtime import adapter, read_ahead
+from rabbet.runtime.caching import read_ahead
+from rabbet.runtime.jaxlib import adapter
 
 loaded = []
 plain = adapter.deserialize

@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet.runtime import adapter, transfer
+from rabbet.runtime import transfer
+from rabbet.runtime.jaxlib import adapter
 
 pytestmark = pytest.mark.needs("cpu")
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from rabbet.config import Alias, Setting
-from rabbet.runtime.adapter import (
+from rabbet.runtime.arrays.values import common_device, copy_to_device
+from rabbet.runtime.compilation.ahead_of_time import compile_ahead
+from rabbet.runtime.compile_door import call_by_placements, compile_program, lower_program, program_entry
+from rabbet.runtime.jaxlib.adapter import (
     gpu_plugin_options,
     make_cpu_client,
     make_topology,
     topology_of,
 )
-from rabbet.runtime.adapter import version as jaxlib_version
-from rabbet.runtime.ahead import compile_ahead
-from rabbet.runtime.backends import Backend, platform_named
-from rabbet.runtime.c_api import CApiBackend, find_library
-from rabbet.runtime.compile_options import normalize_compiler_options
-from rabbet.runtime.compiled import call_by_placements, compile_program, lower_program, program_entry
-from rabbet.runtime.devices import running_platforms
-from rabbet.runtime.leaving import excuse_thread
-from rabbet.runtime.leftovers import free_leftovers
-from rabbet.runtime.native_functions import provide_lapack, register_plugin_calls
+from rabbet.runtime.jaxlib.adapter import version as jaxlib_version
+from rabbet.runtime.jaxlib.deferred_release import free_leftovers
+from rabbet.runtime.jaxlib.interpreter_exit import excuse_thread
+from rabbet.runtime.jaxlib.native_functions import provide_lapack, register_plugin_calls
+from rabbet.runtime.platforms.backends import Backend, platform_named
+from rabbet.runtime.platforms.c_api import CApiBackend, find_library
+from rabbet.runtime.platforms.compile_options import normalize_compiler_options
+from rabbet.runtime.platforms.devices import running_platforms
 from rabbet.runtime.transfer import as_device
-from rabbet.runtime.values import common_device, copy_to_device
 
 __all__ = [
     "Alias",

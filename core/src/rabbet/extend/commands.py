@@ -115,7 +115,7 @@ def backend_registry() -> Any:
       >>> backend_registry().get("cpu").platform
       'cpu'
     """
-    from rabbet.runtime.backends import default_registry
+    from rabbet.runtime.platforms.backends import default_registry
 
     return default_registry()
 
@@ -129,7 +129,7 @@ def compilation_cache() -> Any:
       ...     print(compilation_cache())
       None
     """
-    from rabbet.runtime.cache import default_cache
+    from rabbet.runtime.caching.disk_cache import default_cache
 
     return default_cache()
 

@@ -1,4 +1,4 @@
-# Written by tools/stubs.py: change the function, or tools/stub_types.toml, and write it again.
+# Written by tools/write/stubs.py, of the functions and of stub_types.toml beside it: do not edit.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, TypeVar

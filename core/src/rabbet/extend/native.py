@@ -4,9 +4,9 @@ HLO and as bytes.
 
 from __future__ import annotations
 
-from rabbet.runtime.compiled import pack_executable, text_cost, unpack_executable
-from rabbet.runtime.hlo import hlo_computation, hlo_module, mlir_module
-from rabbet.runtime.native_functions import (
+from rabbet.runtime.compile_door import pack_executable, text_cost, unpack_executable
+from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module
+from rabbet.runtime.jaxlib.native_functions import (
     include_dir,
     provide_sparse_products,
     register_batch_partitionable,
@@ -14,14 +14,14 @@ from rabbet.runtime.native_functions import (
     register_ffi_type,
     registered_targets,
 )
-from rabbet.runtime.portable import (
+from rabbet.runtime.jaxlib.portable import (
     foreign_functions,
     from_portable,
     refine_shapes,
     stablehlo_versions,
     to_portable,
 )
-from rabbet.runtime.profiling import memory_profile, profile_data_of, profiler
+from rabbet.runtime.platforms.profiling import memory_profile, profile_data_of, profiler
 
 __all__ = [
     "foreign_functions",

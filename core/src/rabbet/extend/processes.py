@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rabbet.errors import PluginError
-from rabbet.runtime.backends import default_registry
-from rabbet.runtime.coordination import Store, connect, cpu_collectives, split_address, start_service
-from rabbet.runtime.devices import default_clients
-from rabbet.runtime.oversight import Overseer, set_overseer
+from rabbet.runtime.execution.multi_process import Overseer, set_overseer
+from rabbet.runtime.jaxlib.coordination import Store, connect, cpu_collectives, split_address, start_service
+from rabbet.runtime.platforms.backends import default_registry
+from rabbet.runtime.platforms.devices import default_clients
 
 
 def configure_client(

@@ -3,14 +3,14 @@
 from rabbet.program.interned import Alive
 from rabbet.program.over_devices import OverDevices, fitted_over, part_of, with_part
 from rabbet.program.places import places_in
-from rabbet.runtime.array import Shard
-from rabbet.runtime.described import is_described, topology_devices
-from rabbet.runtime.device_groups import DeviceGroup, device_group
-from rabbet.runtime.ordering import OrderedSharding, in_order
-from rabbet.runtime.sharding import EverywhereSharding, Sharding, SingleDeviceSharding, TiledSharding
-from rabbet.runtime.shared_memory import to_donate
-from rabbet.runtime.spreading import bring_to, from_host_parts, join_arrays
-from rabbet.runtime.spreads import Spread, spread_of
+from rabbet.runtime.array_parts import bring_to, from_host_parts, join_arrays
+from rabbet.runtime.arrays.array import Shard
+from rabbet.runtime.arrays.memory_order import OrderedSharding, in_order
+from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding, TiledSharding
+from rabbet.runtime.compilation.device_spread import Spread, spread_of
+from rabbet.runtime.jaxlib.shared_memory import to_donate
+from rabbet.runtime.platforms.device_groups import DeviceGroup, device_group
+from rabbet.runtime.platforms.topologies import is_described, topology_devices
 from rabbet.runtime.transfer import as_place
 
 __all__ = [

@@ -19,7 +19,7 @@ from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs
-from rabbet.runtime.values import array_or_tracer
+from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import is_tracer

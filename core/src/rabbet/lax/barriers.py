@@ -6,7 +6,7 @@ from typing import Any
 
 from rabbet import tree
 from rabbet.primitives import barrier
-from rabbet.runtime.values import array_or_tracer
+from rabbet.runtime.arrays.values import array_or_tracer
 
 
 def optimization_barrier(operand: Any) -> Any:

@@ -20,7 +20,7 @@ from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros
 from rabbet.program.jaxpr import Jaxpr, Var, evaluate
 from rabbet.program.over_devices import joined_over
-from rabbet.runtime.values import array_or_tracer
+from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage

@@ -21,7 +21,7 @@ from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
 from rabbet.program.over_devices import joined_over
-from rabbet.runtime.values import array_or_tracer
+from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import is_tracer

@@ -14,7 +14,7 @@ from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.stored import from_physical
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer

@@ -27,7 +27,7 @@ from rabbet.messages.spelling import counted
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
 from rabbet.program import python_scalars
-from rabbet.runtime.array import Array, is_readable
+from rabbet.runtime.arrays.array import Array, is_readable
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import device_put
 from rabbet.trace.interpreter import typeof

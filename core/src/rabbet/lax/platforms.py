@@ -9,7 +9,7 @@ from rabbet import tree
 from rabbet.lax import branching
 from rabbet.primitives.platforms import OTHERS, place_of, platform_index
 from rabbet.program.context import Context, context
-from rabbet.runtime.values import common_device
+from rabbet.runtime.arrays.values import common_device
 
 
 def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:

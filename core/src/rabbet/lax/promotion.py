@@ -19,8 +19,8 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.primitives import convert
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime.array import Array
-from rabbet.runtime.values import to_array
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.values import to_array
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
 

@@ -13,7 +13,7 @@ from rabbet.messages.function_names import named_like
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
-from rabbet.runtime.values import array_or_tracer
+from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.tree import keystr

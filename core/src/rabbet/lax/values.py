@@ -13,9 +13,9 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.program import python_scalars
 from rabbet.program.dimensions import SymbolicDimension
-from rabbet.runtime import values
-from rabbet.runtime.array import Array
-from rabbet.runtime.values import to_array
+from rabbet.runtime.arrays import values
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.values import to_array
 from rabbet.trace.interpreter import typeof
 
 

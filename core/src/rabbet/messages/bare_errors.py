@@ -17,7 +17,7 @@ from rabbet.messages.source_positions import is_internal
 KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, NameError)
 # Folders of which nobody calls a function by its name.
 INNER = tuple(f"rabbet.{row}." for row in ("runtime", "trace", "rules", "program", "messages", "lowering"))
-PUBLIC = ("rabbet.runtime.array",)  # but there
+PUBLIC = ("rabbet.runtime.arrays.array",)  # but there
 LIBRARIES = {"numpy", "jaxlib", "ml_dtypes", "scipy"}
 _RAISING = {dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in dis.opmap}
 _HAS_REST, _HAS_NAMED = 0x04, 0x08  # flags of code: it takes *args, **kwargs

@@ -113,7 +113,9 @@ def describe_function(function):
     if name is None and isinstance(function, functools.partial):
         name = f"partial of {getattr(function.func, '__qualname__', type(function.func).__name__)}"
     where = address(function)
-    if where.startswith("rabbet/runtime/dispatch.py"):  # one of Rabbet's own functions, known by its name
+    if where.startswith(
+        "rabbet/runtime/execution/dispatch.py"
+    ):  # one of Rabbet's own functions, known by its name
         return str(name)
     return f"{name or type(function).__qualname__} ({where})"
 

@@ -1,8 +1,8 @@
 """What Rabbet's own packages offer, installed or not: so that a program on a small installation is told what
 it lacks.
 
-The list is data, ``catalogue.json``, which ``tools/catalogue.py`` makes of the packages' metadata; a test
-compares them. It is read when something is missing. Strangers' packages need no line in it.
+The list is data, ``catalogue.json``, which ``tools/write/catalogue.py`` makes of the packages' metadata; a
+test compares them. It is read when something is missing. Strangers' packages need no line in it.
 """
 
 import functools

@@ -22,8 +22,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from rabbet.messages.signal_errors import is_of_handler, raise_if_of_handler
-from rabbet.runtime.cache import read_if_ours
-from rabbet.runtime.whole_files import write_whole
+from rabbet.runtime.caching.atomic_files import write_whole
+from rabbet.runtime.caching.disk_cache import read_if_ours
 from rabbet.version import VERSION
 
 FORMAT = 1

@@ -66,7 +66,7 @@ def check_api(name, loaded):
 
 def check_backend(name, loaded):
     """A platform: a ``Backend`` of that name."""
-    from rabbet.runtime.backends import Backend
+    from rabbet.runtime.platforms.backends import Backend
 
     if not isinstance(loaded, Backend):
         return wrong_type(loaded, "Backend", "backend", f'BACKEND = Backend("{name}", priority=10, ...)')

@@ -15,10 +15,12 @@ from rabbet.program.jaxpr import Equation, Jaxpr, Var
 from rabbet.program.places import places_of
 from rabbet.rules import contracts
 from rabbet.rules.primitive import all_primitives
-from rabbet.runtime import callbacks, dispatch, effects, program, spreads, values
-from rabbet.runtime.array import Array
-from rabbet.runtime.device_groups import DeviceGroup
-from rabbet.runtime.devices import default_device
+from rabbet.runtime.arrays import callbacks, values
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.compilation import device_spread, program
+from rabbet.runtime.execution import dispatch, effects
+from rabbet.runtime.platforms.device_groups import DeviceGroup
+from rabbet.runtime.platforms.devices import default_device
 
 _moves = False  # whether the default device was ever set while programs were kept
 # Per placement; a loop over x + i would otherwise keep them all.
@@ -150,7 +152,7 @@ def spread_over(op, arrays, device, places):
     """The ``Spread`` of an operator on these arrays, which are on ``device``; None for a single device."""
     if type(device) is not DeviceGroup:
         return None
-    spread = spreads.spread_of(arrays, device, None, places)
+    spread = device_spread.spread_of(arrays, device, None, places)
     if op.primitive.place is None or op.primitive.special:
         return spread
     return spread._replace(like=op.params[op.primitive.place])  # as told, whatever the operands are like

@@ -21,13 +21,15 @@ from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.jaxpr import consts_as_inputs
-from rabbet.runtime import dispatch, program, spreads, values
-from rabbet.runtime.array import Array
-from rabbet.runtime.device_groups import DeviceGroup
+from rabbet.runtime.array_parts import bring_to
+from rabbet.runtime.arrays import values
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.ownership import captured
+from rabbet.runtime.compilation import device_spread, program
 from rabbet.runtime.evaluation import EVALUATION
+from rabbet.runtime.execution import dispatch
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.runtime.ownership import captured
-from rabbet.runtime.spreading import bring_to
+from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
@@ -306,7 +308,7 @@ def _compile(function, signature):
     spread = None
     if type(signature.device) is DeviceGroup:
         consts = bring_to(consts, signature.device)
-        spread = spreads.spread_of([*consts, *signature.arrays], signature.device)
+        spread = device_spread.spread_of([*consts, *signature.arrays], signature.device)
     lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name, spread=spread)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

@@ -10,15 +10,18 @@ from rabbet import dtypes, tree
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
-from rabbet.runtime import adapter, crowding, shared_programs, spreading, transfer_guards, values
-from rabbet.runtime.array import Array
-from rabbet.runtime.device_groups import device_group
-from rabbet.runtime.devices import default_clients, forget_when_forked
-from rabbet.runtime.ordering import in_order
-from rabbet.runtime.ownership import is_internal
-from rabbet.runtime.placement import placement, spread_placement
-from rabbet.runtime.raw_shards import order_of
-from rabbet.runtime.sharding import EverywhereSharding, SingleDeviceSharding
+from rabbet.runtime import array_parts
+from rabbet.runtime.arrays import transfer_guards, values
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.memory_order import in_order
+from rabbet.runtime.arrays.ownership import is_internal
+from rabbet.runtime.arrays.placement import placement, spread_placement
+from rabbet.runtime.arrays.sharding import EverywhereSharding, SingleDeviceSharding
+from rabbet.runtime.caching import program_limit, shared_programs
+from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.jaxlib.raw_shards import order_of
+from rabbet.runtime.platforms.device_groups import device_group
+from rabbet.runtime.platforms.devices import default_clients, forget_when_forked
 from rabbet.trace.tracer import is_tracer
 
 
@@ -141,10 +144,10 @@ _forgetters = [
     values._scalars.clear,
     shared_programs.shared.clear,
     shared_programs.kept_programs.release,
-    spreading.forget_relayers,
+    array_parts.forget_relayers,
 ]
 forget_when_forked.append(clear_caches)
-crowding.of_process.relieve.append(clear_caches)
+program_limit.of_process.relieve.append(clear_caches)
 shared_programs.kept_programs.relieve.append(clear_caches)
 
 

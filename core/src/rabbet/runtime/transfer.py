@@ -17,15 +17,16 @@ import numpy as np
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime import adapter, dlpack, reading, transfer_guards
-from rabbet.runtime.array import Array, from_host, spread, stored
-from rabbet.runtime.backends import default_registry
-from rabbet.runtime.devices import Device, default_device, device_count
-from rabbet.runtime.devices import device as device_numbered
-from rabbet.runtime.placement import placement
-from rabbet.runtime.sharding import Sharding
-from rabbet.runtime.spreading import relaid
-from rabbet.runtime.values import copy_to_device, host_value, to_array
+from rabbet.runtime.array_parts import relaid
+from rabbet.runtime.arrays import transfer_guards
+from rabbet.runtime.arrays.array import Array, from_host, spread, stored
+from rabbet.runtime.arrays.placement import placement
+from rabbet.runtime.arrays.sharding import Sharding
+from rabbet.runtime.arrays.values import copy_to_device, host_value, to_array
+from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
+from rabbet.runtime.platforms.backends import default_registry
+from rabbet.runtime.platforms.devices import Device, default_device, device_count
+from rabbet.runtime.platforms.devices import device as device_numbered
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
@@ -221,7 +222,7 @@ def lay_out(x, sharding):
         transfer_guards.to_device(aval, sharding.group)
         return spread(stored(host, aval), aval, sharding, private=private)
     array = to_array(x)
-    return spread(reading.to_numpy(array.raw), array.aval, sharding)
+    return spread(raw_values.to_numpy(array.raw), array.aval, sharding)
 
 
 def put_leaf(x, device, may_alias=True):
@@ -279,7 +280,7 @@ def from_dlpack(x, device=None, copy=None):
         array = Array(adapter.from_dlpack(capsule, source.raw, aval, spec.sharding, stream), spec)
         if copy and target in (None, source):
             array = Array(
-                reading.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
+                raw_values.copy_to_device(array.raw, source.raw, spec.sharding, always_copy=True), spec
             )
     if target in (None, source):
         return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
 from rabbet.trace.tracer import Tracer
 
 NOT_GIVEN = object()

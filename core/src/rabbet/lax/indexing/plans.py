@@ -33,7 +33,7 @@ from rabbet.primitives import convert
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
 

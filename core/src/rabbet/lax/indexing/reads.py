@@ -24,11 +24,11 @@ from rabbet.primitives import calls
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.rules.operator import Op
-from rabbet.runtime.array import Array
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.values import scalar_array, to_array
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
-from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.staging import stage
 
 INT32 = ShapedArray((), np.dtype("int32"))

@@ -31,9 +31,9 @@ from rabbet.primitives import scatter as scatters
 from rabbet.primitives.gather import GatherScatterMode
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
+from rabbet.runtime.arrays.values import scalar_array, to_array
 from rabbet.runtime.fused import fused
 from rabbet.runtime.transfer import hidden, obey_sharding
-from rabbet.runtime.values import scalar_array, to_array
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
 

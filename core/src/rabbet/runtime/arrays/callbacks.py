@@ -1,0 +1,77 @@
+"""Python functions that compiled programs call: what jaxlib is given for each, and how their errors travel.
+
+jaxlib hands over views that are valid during the call, copies what comes back without looking at its type,
+and turns an exception into text. So arguments are copied into arrays, the function itself checks its results
+(see ``HostCallback``), and its exceptions take another way (see ``failures``).
+"""
+
+import contextlib
+
+import numpy as np
+
+from rabbet.program.context import Context, context
+from rabbet.runtime.arrays.array import from_host
+from rabbet.runtime.arrays.callback_errors import put_aside
+from rabbet.runtime.jaxlib.inside_callback import running
+from rabbet.runtime.platforms.backends import default_registry
+from rabbet.runtime.platforms.device_groups import DeviceGroup
+from rabbet.runtime.platforms.devices import device as device_numbered
+
+failed_over: dict = {}
+"""What callbacks of programs over several devices raised, by their ``DeviceGroup``, until it is raised
+again."""
+
+
+@contextlib.contextmanager
+def on_host():
+    """The surroundings of user code that a program calls: no transformation is running, at nobody's line."""
+    previous = context.interpreter, context.where, context.axes
+    context.interpreter, context.where, context.axes = Context.interpreter, None, Context.axes
+    try:
+        yield
+    finally:
+        context.interpreter, context.where, context.axes = previous
+
+
+def lying_on(device):
+    """Where the arguments of a callback lie: on the CPU where there is one, for jaxlib hands over memory of
+    the host, and a device may do nothing else until the program that calls has finished.
+    """
+    if device.platform == "cpu" or "cpu" not in default_registry().allowed():
+        return device
+    return device_numbered("cpu", 0)
+
+
+def for_device(callback, device):
+    """What jaxlib calls for a ``HostCallback`` of a program on ``device``, or on a ``DeviceGroup``: there an
+    exception would leave the other devices waiting until the process ends, so it is kept for the caller of
+    the program, and zeros go on.
+    """
+    n = callback.tokens
+    before = (None,) * n
+    group = device if type(device) is DeviceGroup else None
+    asked = callback.device if group is not None and callback.device in group.local_devices else None
+    device = lying_on(asked or (device.local_devices[0] if group is not None else device))
+
+    def call(*views):
+        running.depth += 1
+        try:
+            with on_host():
+                arrays = [
+                    from_host(np.array(v), aval, device, False, private=True)
+                    for v, aval in zip(views[n:], callback.in_avals, strict=True)
+                ]
+                return (*before, *callback.function(arrays))
+        except BaseException as error:  # also KeyboardInterrupt: it travels like the others
+            if group is not None:
+                failed_over[group] = error
+                physical = [a.physical for a in callback.out_avals]
+                return (*before, *[np.zeros(a.shape, a.dtype) for a in physical])
+            raise put_aside(error) from None
+        finally:
+            running.depth -= 1
+
+    return call
+
+
+__all__ = ["for_device", "on_host"]

@@ -1,0 +1,369 @@
+"""From what users pass (scalars, NumPy arrays, lists of our arrays) to ``Array`` objects."""
+
+import math
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.config import config
+from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.narrowing import narrowed, refuse_masked
+from rabbet.errors import ShardingError
+from rabbet.messages.function_names import describe_function
+from rabbet.program import python_scalars
+from rabbet.program.avals import ShapedArray
+from rabbet.program.value_types import type_of_number
+from rabbet.runtime.arrays import callback_errors, ownership, transfer_guards
+from rabbet.runtime.arrays.array import Array, from_host, put_whole
+from rabbet.runtime.arrays.placement import placement
+from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
+from rabbet.runtime.platforms.devices import default_device
+from rabbet.trace.interpreter import typeof
+from rabbet.trace.leaks import leaked
+from rabbet.trace.tracer import Tracer
+
+# Arrays of Python scalars are kept from the second time on (None: seen once): x + 1.0 in a loop does not
+# transfer the 1.0 each time, and a number that never comes again is freed at once.
+MOST_SCALARS = 2048
+_scalars = {}
+UNSEEN = object()
+new = object.__new__
+
+
+def scalar_array(value, aval, device):
+    """The (uncommitted) array of a Python scalar; kept from the second time that a value, type and device are
+    asked for.
+
+    It goes into programs and to nobody else: a user who deleted it would delete it for all (see
+    ``ownership``).
+    """
+    key = (value, _signs(value) if value == 0 else 0, aval, device)
+    known = _scalars.get(key, UNSEEN)
+    if known is not None and known is not UNSEEN:
+        return known
+    array = ownership.internal(fresh_scalar(value, aval, device))
+    if python_scalars.wraps(value, aval.dtype):
+        return array
+    if len(_scalars) >= MOST_SCALARS:
+        _scalars.clear()
+    _scalars[key] = array if known is None else None
+    return array
+
+
+def _signs(zero):
+    """What tells one zero from another, which Python holds to be equal."""
+    return (math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag))
+
+
+def fresh_scalar(value, aval, device):
+    """The (uncommitted) array of a Python scalar, with memory of its own."""
+    return from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
+
+
+def host_array(x, aval, device, committed=False):
+    """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
+    if type(x) is not np.ndarray:
+        refuse_masked(x)
+    host, private = host_value(np.asarray(x), aval)
+    return from_host(host, aval, device, committed, private=private)
+
+
+def host_value(host, aval):
+    """A NumPy array narrowed to the aval's dtype, and whether that made a new one."""
+    if host.dtype != aval.dtype:
+        return narrowed(host, aval.dtype), True
+    if not host.dtype.isnative:
+        return host.astype(host.dtype.newbyteorder("=")), True
+    return host, False
+
+
+# Where NumPy arrays go in which nothing is to be converted, by (dtype, shape, device, enable_x64).
+MOST_KINDS = 2048
+_as_they_are: dict = {}
+
+
+def put_as_before(x, device):
+    """The array of a NumPy array, if there was one of this dtype and shape before, else None. What leads to
+    an array otherwise, a dozen calls, takes half as long as a small program.
+    """
+    spec = _as_they_are.get((x.dtype, x.shape, device, config.enable_x64))
+    # NumPy has dtypes that are equal and not the same: C's long and long long, those with metadata.
+    if spec is None or spec.aval.dtype is not x.dtype or config.transfer_guard_host_to_device is not None:
+        return None
+    try:
+        raw = adapter.batched_device_put(
+            spec.aval, spec.sharding, [x], [device.raw], True, False, adapter.ONLY_DURING_CALL, True
+        )
+    except Exception as error:
+        failure = callback_errors.behind(error)
+        if failure is None:
+            raise
+    else:
+        out = new(Array)
+        out.raw, out.spec, out.aval = raw, spec, spec.aval
+        return out
+    raise failure  # outside of the handler, which would become part of the exception's story
+
+
+# Common classes of NumPy's numbers, found without asking for protocols.
+NUMPY_NUMBERS = frozenset([np.dtype(name).type for name in "?bhilBHILefd"])
+
+
+def to_array(x, device=None, dtype=None, *, shared=False):
+    """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
+
+    A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
+    ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
+    a program, is not donated and is not handed out.
+
+    Raises:
+      UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
+      TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import to_array
+      >>> to_array(np.arange(3)).dtype.name, to_array(np.arange(3), dtype="int64").dtype.name
+      ('int32', 'int64')
+    """
+    kind = type(x)
+    if kind is Array:
+        return x
+    if dtype is None:
+        if kind is np.ndarray or kind in NUMPY_NUMBERS:
+            device = device or default_device()
+            if kind is np.ndarray and (array := put_as_before(x, device)) is not None:
+                return array
+            host_dtype = x.dtype
+            aval = ShapedArray(x.shape, dtypes.narrow(host_dtype))
+            if kind is np.ndarray and aval.dtype is host_dtype and host_dtype.isbuiltin == 1:
+                # Nothing to convert: without the calls of the way that all others take, which are a twentieth
+                # of what a small program with such an argument costs.
+                if aval.shape:
+                    transfer_guards.to_device(aval, device)
+                spec = placement(aval, device, False)
+                if spec.layout is None:
+                    if len(_as_they_are) >= MOST_KINDS:
+                        _as_they_are.clear()
+                    array = callback_errors.translated(put_whole, x, aval, spec)
+                    _as_they_are[host_dtype, x.shape, device, config.enable_x64] = spec
+                    return array
+            return host_array(x, aval, device)
+        if kind is float or kind is int or kind is bool:
+            make = scalar_array if shared else fresh_scalar
+            return make(x, type_of_number(kind), device or default_device())
+    if kind is Tracer:
+        raise leaked(x)
+    if hasattr(x, "__jax_array__"):
+        return to_array(array_of(x), device)
+    if dtype is not None:
+        refuse_masked(x)
+        host = np.asarray(x)
+        return host_array(host, ShapedArray(host.shape, dtype), device or default_device())
+    if not isinstance(x, NUMBERS):
+        x = foreign(x)
+    aval = typeof(x)
+    if python_scalars.is_python_scalar(x) and type(x) is not complex:
+        return (scalar_array if shared else fresh_scalar)(x, aval, device or default_device())
+    return host_array(x, aval, device or default_device())
+
+
+NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.TypedScalar)
+
+
+def foreign(x):
+    """An array of another library as one of NumPy's, by DLPack or NumPy's protocols; anything else as it is.
+
+    Raises:
+      TypeError: for one on another device than the processor.
+    """
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        kind, _ = x.__dlpack_device__()
+        if kind not in dlpack.CPU_LIKE:
+            raise TypeError(
+                f"{type(x).__name__} lies in a device's memory; take it by rb.dlpack.from_dlpack(x), which "
+                "shares it"
+            )
+        try:
+            return dlpack.consume(dlpack.capsule_of(x))
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            pass  # such as a tensor that requires a gradient; perhaps NumPy can read it
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        host = np.asarray(x)
+        if host.dtype.kind in "biufcV":
+            return host
+    return x
+
+
+def array_or_tracer(x, *, captured=False):
+    """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
+    on the default device.
+
+    With ``captured``, an array gets a handle of its own, so that the program that captured it works on
+    whatever becomes of the user's array.
+
+    Raises:
+      TypeError: if ``x`` is not array-like.
+
+    Example:
+      >>> from rabbet.extend.functions import array_or_tracer
+      >>> array_or_tracer(np.arange(3))
+      Array([0, 1, 2], dtype=int32)
+      >>> x = rb.device_put(np.float32(1))
+      >>> array_or_tracer(x) is x
+      True
+    """
+    if type(x) is not Array and type(x) is not Tracer:
+        x = to_array(x)
+    return ownership.captured(x) if captured else x
+
+
+def operands(op, args, places=()):
+    """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays
+    beside them.
+
+    Returns:
+      (arrays, device, committed)
+    """
+    avals = None
+    if any(python_scalars.is_python_scalar(a) for a in args):
+        for a in args:
+            if type(a) is Tracer:
+                raise leaked(a)
+        avals = python_scalars.operand_avals(op, args, typeof)
+    device, committed = common_device(args, op.primitive.name, places=places)
+    arrays = []
+    for i, a in enumerate(args):
+        if type(a) is Array:
+            arrays.append(a if a.spec.device is device else copy_to_device(a, device, a.spec.committed))
+        elif avals is not None and python_scalars.is_python_scalar(a):
+            arrays.append(scalar_array(a, avals[i], device))
+        else:
+            arrays.append(to_array(a, device))
+    return arrays, device, committed
+
+
+def common_device(values, what, name="argument {}".format, places=()):
+    """The device on which to compute: that of the committed arrays, which must agree; else the default one,
+    wherever uncommitted arrays are.
+
+    Args:
+      values: arrays, and others that do not matter here.
+      what: who computes, for the message: a text or a function.
+      name: ``name(i)`` is how the user would call ``values[i]``.
+      places: shardings that the program names, over whose devices it has to run.
+
+    Returns:
+      (device, committed); for arrays over several devices their ``DeviceGroup``.
+
+    Raises:
+      ValueError: for arrays that were put on different devices; names two of them.
+
+    Example:
+      >>> from rabbet.extend.backend import common_device
+      >>> x = rb.device_put(np.float32(1), rb.devices()[0])
+      >>> common_device([x, 2.0], "my function") == (rb.devices()[0], True)
+      True
+    """
+    found = None
+    for sharding in places:
+        if found is None:
+            found = sharding.group
+        elif sharding.group is not found:
+            raise ShardingError(
+                f"{what if isinstance(what, str) else describe_function(what)} names shardings over "
+                f"different devices: {found} and {sharding.group}, that of {sharding}; one program runs on "
+                "one set of devices, in one order"
+            )
+    for x in values:
+        if type(x) is Array:
+            spec = x.spec
+            if spec.committed:
+                if found is None:
+                    found = spec.device
+                elif spec.device is not found and not is_only(spec.device, found):
+                    if places and not any(s.committed and s.device is found for s in specs_of(values)):
+                        raise ShardingError(not_there(values, what, name, x, found))
+                    raise ValueError(different_devices(values, what, name))
+    if found is not None:
+        return found, True
+    return default_device(), False
+
+
+def is_only(device, group):
+    """Whether a group is of this one device alone, or the other way round."""
+    one, other = getattr(device, "devices", (device,)), getattr(group, "devices", (group,))
+    return one == other
+
+
+def specs_of(values):
+    """The placements of the arrays among ``values``."""
+    return [x.spec for x in values if type(x) is Array]
+
+
+def not_there(values, what, name, x, group):
+    """The message for an array that is on other devices than the program names."""
+    i = next(i for i, v in enumerate(values) if v is x)
+    return (
+        f"{what if isinstance(what, str) else describe_function(what)} names a sharding over {group}, and "
+        f"{name(i)}, {x.aval.str_short()}, is on {x.spec.device}\n"
+        "  to fix: bring it there, as in rb.device_put(x, sharding)"
+    )
+
+
+def different_devices(values, what, name):
+    """The message for values of which two were put on different devices: the first, and one elsewhere."""
+    placed = [(i, x) for i, x in enumerate(values) if type(x) is Array and x.spec.committed]
+    one, other = placed[0], next(p for p in placed if p[1].spec.device is not placed[0][1].spec.device)
+    described = [f"{name(i)}, {x.aval.str_short()}, is on {x.spec.device}" for i, x in (one, other)]
+    return (
+        f"{what if isinstance(what, str) else describe_function(what)} got arrays that were put on different "
+        f"devices: {', and '.join(described)}\n"
+        "  to fix: bring them to one device, as in rb.device_put(x, other.device)"
+    )
+
+
+def copy_to_device(array, device, committed):
+    """``array`` copied to ``device`` (the same memory if it is there).
+
+    Example:
+      >>> from rabbet.extend.backend import copy_to_device
+      >>> x = rb.device_put(np.float32(1))
+      >>> copy_to_device(x, rb.devices()[0], True).committed
+      True
+    """
+    if array.raw.is_deleted():
+        raise array.deleted()
+    if array.spec.layout is not None and array.spec.device is device:
+        return array
+    spec = placement(array.aval, device, committed)
+    if array.spec.device is device:
+        return Array(array.raw, spec)
+    if spec.layout is not None or array.spec.layout is not None:
+        transfer_guards.between(array.aval, device)
+        return from_host(
+            callback_errors.translated(raw_values.to_numpy, array.raw), array.aval, device, committed
+        )
+    transfer_guards.between(array.aval, device)
+    return Array(
+        callback_errors.translated(raw_values.copy_to_device, array.raw, device.raw, spec.sharding), spec
+    )
+
+
+def with_weak_type(array, weak_type):
+    """The same memory under an aval with or without a weak type."""
+    if array.aval.weak_type == weak_type:
+        return array
+    aval = ShapedArray(array.aval.shape, array.aval.dtype, weak_type)
+    return Array(array.raw, array.spec.of(aval))
+
+
+__all__ = [
+    "array_or_tracer",
+    "common_device",
+    "copy_to_device",
+    "host_array",
+    "operands",
+    "scalar_array",
+    "to_array",
+    "with_weak_type",
+]

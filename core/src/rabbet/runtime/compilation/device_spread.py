@@ -1,0 +1,120 @@
+"""How a program is spread over several devices: the shardings of its arguments and results."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
+from rabbet.runtime.jaxlib import raw_shards
+from rabbet.runtime.platforms.device_groups import DeviceGroup
+
+
+class Spread(NamedTuple):
+    """How a program is spread over several devices.
+
+    Attributes:
+      group: the ``DeviceGroup``.
+      ins: the ``Sharding`` of each argument, of captured arrays first.
+      outs: that of each result, or None for what the compiler thinks best.
+      like: a sharding of the kind in which to say what the compiler chose.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_program, lower_program
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.sharding import EverywhereSharding, Spread, device_group
+      >>> group = device_group(tuple(rb.devices()[:1]))
+      >>> everywhere = EverywhereSharding(group)
+      >>> x = rb.device_put(np.ones(3, np.float32), everywhere)
+      >>> program = stage(lambda x: [lax.neg(x)], [rb.typeof(x)]).jaxpr
+      >>> lowering = lower_program(program, spread=Spread(group, (everywhere,)))
+      >>> compile_program(lowering, group).runner(True, single=True)([x])
+      Array([-1., -1., -1.], dtype=float32)
+    """
+
+    group: DeviceGroup
+    ins: tuple[Sharding, ...]
+    outs: tuple[Sharding | None, ...] | None = None
+    like: Sharding | None = None
+
+
+def spread_of(arrays, group, outs=None, places=()):
+    """The ``Spread`` of a program on arrays that are on the group already.
+
+    Args:
+      outs: the shardings of its results, with None for what the compiler thinks best; or None.
+      places: the shardings that the program names.
+
+    Example:
+      >>> from rabbet.extend.sharding import spread_of
+      >>> from rabbet.extend.sharding import EverywhereSharding, device_group
+      >>> everywhere = EverywhereSharding(device_group(tuple(rb.devices()[:1])))
+      >>> spread_of([rb.device_put(np.ones(4), everywhere)], everywhere.group).ins == (everywhere,)
+      True
+    """
+    ins = tuple([a.spec.layout for a in arrays])
+    kinds = [s.by_rows for s in (*ins, *(outs or ()), *sorted(places, key=str)) if s is not None]
+    like = next((s for s in kinds if type(s) is not EverywhereSharding), None)
+    return Spread(group, ins, outs, like)
+
+
+def as_typed(spread, avals):
+    """The ``Spread`` of a program with results of these types, laid out as these say where nobody asked for
+    something else.
+    """
+    if spread is None or spread.like is None:
+        return spread
+    asked = spread.outs or (None,) * len(avals)
+    outs = tuple([s or spread.like.asked(a) for s, a in zip(asked, avals, strict=True)])
+    return spread._replace(outs=outs) if any(outs) else spread
+
+
+def attributes_of(spread, jaxpr, kept):
+    """What the text of a program says of the shardings of its arguments and results."""
+    arguments = [*jaxpr.constvars, *jaxpr.invars]
+    ins = []
+    for i, (k, v) in enumerate(zip(kept, arguments, strict=True)):
+        spread.ins[k].check(v.aval.shape)
+        ins.append((i, spread.ins[k].attributes(v.aval.physical.ndim)))
+    outs = []
+    for i, (sharding, v) in enumerate(zip(spread.outs or (), jaxpr.outvars, strict=bool(spread.outs))):
+        if sharding is not None:
+            sharding.check(v.aval.shape)
+            outs.append((i, sharding.attributes(v.aval.physical.ndim)))
+    return ins, outs
+
+
+def chosen(spread, avals, hlos, read=()):
+    """The ``Sharding`` of each result of type ``avals``: as asked for, or as the compiler chose (``hlos``, or
+    None where there is one partition). None for one that no mesh can say. What the compiler chose is said in
+    the words of the first argument that lies so; ``read`` has the sharding of each and its number of
+    dimensions.
+    """
+    asked = spread.outs or (None,) * len(avals)
+    count, found = len(spread.group), []
+    for i, (sharding, aval) in enumerate(zip(asked, avals, strict=True)):
+        if sharding is None and spread.like is not None:
+            counts, parts = (1,) * aval.ndim, np.zeros((count, aval.ndim), int)
+            if hlos is not None:
+                counts, parts = raw_shards.tiles_of(hlos[i], aval.physical.ndim, count)
+            tiles = counts[: aval.ndim], parts[:, : aval.ndim]
+            sharding = in_words_of(read, spread.like.like(*tiles), tiles)
+        elif sharding is None:
+            first = spread.group.devices[0]
+            sharding = SingleDeviceSharding(first) if count == 1 else EverywhereSharding(spread.group)
+        found.append(sharding)
+    return found
+
+
+def in_words_of(read, sharding, tiles):
+    """The first of the shardings in ``read`` that means the same on the same mesh, or ``sharding``."""
+    ndim = len(tiles[0])
+    for own, own_ndim in read:
+        same = own.by_rows
+        if own_ndim != ndim or type(same) is not type(sharding) or same.like(*tiles) != sharding:
+            continue
+        if same.is_equivalent_to(sharding, ndim):
+            return same
+    return sharding
+
+
+__all__ = ["Spread", "as_typed", "attributes_of", "chosen", "spread_of"]

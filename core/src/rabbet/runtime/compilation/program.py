@@ -1,0 +1,423 @@
+"""From a program to something that runs: passes, text, cache, compiler, and the fast call at the end.
+
+An ``Executable`` belongs to one program on one device. Its ``runner`` is a closure that takes ``Array``
+arguments of the exact placements it was made for and does nothing but execute and wrap: whoever calls it
+has looked it up by those placements.
+"""
+
+import logging
+import time
+from typing import NamedTuple
+
+from rabbet import passes
+from rabbet.config import config
+from rabbet.errors import PeerLost
+from rabbet.lowering import custom_calls
+from rabbet.lowering.module import lower_program
+from rabbet.messages.signal_errors import is_of_handler
+from rabbet.runtime.arrays import callbacks, memory_exhausted
+from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.arrays.placement import placed_by, placement
+from rabbet.runtime.arrays.sharding import EverywhereSharding, SingleDeviceSharding
+from rabbet.runtime.caching import disk_cache, program_limit, read_ahead
+from rabbet.runtime.caching.shared_programs import Loaded, estimate, kept_programs, shared
+from rabbet.runtime.compilation import custom_partitioning, device_spread, ir_dumps
+from rabbet.runtime.compilation.compile_failure import compile_failure
+from rabbet.runtime.compilation.device_spread import Spread
+from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, not_finite
+from rabbet.runtime.jaxlib import adapter, raw_shards
+from rabbet.runtime.platforms import backends, compile_options, hook_calls
+from rabbet.runtime.platforms.device_groups import DeviceGroup
+
+LOG = logging.getLogger("rabbet")
+ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
+
+
+class Lowering(NamedTuple):
+    """A program ready to compile: its text, which arguments it reads, what it gives back, and how long the
+    passes and the writing took.
+    """
+
+    jaxpr: object
+    module: object
+    name: str
+    platform: str
+    kept: tuple
+    donated: tuple
+    out_avals: tuple
+    keeps_all: bool
+    effects: frozenset
+    pass_seconds: float = 0.0
+    seconds: float = 0.0
+    spread: Spread | None = None
+    stops: bool = False  # whether it has one more argument than said, by which its loops can be stopped
+
+
+def lower(
+    jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None, symbolic=None
+):
+    """Run the passes and write the module text.
+
+    Args:
+      jaxpr: a ``Jaxpr``; captured arrays come first among its arguments.
+      platform: the backend to write for.
+      name: shown in profiles.
+      donated: indices into the arguments whose memory may be reused.
+      keep_unused: keep arguments that the program does not read.
+      options: compiler options by name, for passes that ask.
+      spread: the ``Spread`` of a program for several devices.
+      symbolic: what knows the symbolic dimensions of a program that has some.
+    """
+    started = time.perf_counter()
+    platform, backend = backends.writing_for(platform)
+    context = passes.PassContext(platform, options or {})
+    optimized = passes.run(jaxpr, context)
+    spread = device_spread.as_typed(spread, optimized.out_avals)
+    passed = time.perf_counter()
+    arguments = [*optimized.constvars, *optimized.invars]
+    kept = tuple(range(len(arguments)))
+    if not keep_unused:
+        used = set(optimized.outvars).union(*[eqn.inputs for eqn in optimized.equations])
+        kept = tuple([i for i, v in enumerate(arguments) if v in used])
+    trimmed = type(optimized)(
+        [arguments[i] for i in kept],
+        optimized.outvars,
+        optimized.equations,
+        (),
+        optimized.effects,
+        optimized.name,
+    )
+    place = {old: new for new, old in enumerate(kept)}
+    given = tuple([place[i] for i in donated if i in place])
+    ins, outs = ((), ()) if spread is None else device_spread.attributes_of(spread, trimmed, kept)
+    try:
+        module = lower_program(
+            trimmed,
+            platform,
+            name=name,
+            donated=given,
+            arg_attributes=ins,
+            result_attributes=outs,
+            bridges=backend and backend.lowerings,
+            lacks=backend and backend.lacks,
+            python_call=backend and backend.python_call,
+            spread=0 if spread is None else len(spread.group),
+            like=None if spread is None else spread.like,
+            symbolic=symbolic,
+        )
+    except Exception:
+        passes.blame(jaxpr, context)
+        raise
+    if config.dump_ir_to is not None:
+        ir_dumps.dump(name, trimmed, module)
+    finished = time.perf_counter()
+    hook_calls.tell_hooks(
+        "lower_finished", name=name, platform=platform, pass_seconds=passed - started,
+        seconds=finished - passed,
+    )  # fmt: skip
+    return Lowering(
+        trimmed,
+        module,
+        name,
+        platform,
+        kept,
+        given,
+        optimized.out_avals,
+        len(kept) == len(arguments),
+        optimized.effects,
+        passed - started,
+        finished - passed,
+        spread,
+    )
+
+
+class Executable:
+    """A compiled program on one device.
+
+    Attributes: ``exe`` (the runtime's), ``lowering``, ``device``, ``origin`` (``"compiler"``, or where it was
+    already: ``"disk"`` or ``"process"``) and ``seconds``, how long that took.
+    """
+
+    __slots__ = ("loaded", "exe", "lowering", "device", "origin", "seconds", "_out_shardings")
+
+    def __init__(self, loaded, lowering, device, origin, seconds):
+        self.loaded = loaded  # as long as this lives, equal programs share it
+        self.exe = loaded.exe
+        self.lowering = lowering
+        self.device = device
+        self.origin = origin
+        self.seconds = seconds
+        self._out_shardings = None
+
+    @property
+    def in_shardings(self):
+        """The ``Sharding`` of each argument, captured arrays first, also of those that are not read."""
+        spread = self.lowering.spread
+        if spread is None:
+            count = max(self.lowering.kept, default=-1) + 1
+            return (SingleDeviceSharding(self.device),) * count
+        return spread.ins
+
+    @property
+    def out_shardings(self):
+        """The ``Sharding`` of each result: as asked for, or what the compiler chose."""
+        if self._out_shardings is None:
+            self._out_shardings = tuple(self._find_out_shardings())
+        return self._out_shardings
+
+    def _find_out_shardings(self):
+        spread, avals = self.lowering.spread, self.lowering.out_avals
+        if spread is None:
+            return [SingleDeviceSharding(self.device)] * len(avals)
+        jaxpr = self.lowering.jaxpr
+        variables = [*jaxpr.constvars, *jaxpr.invars]  # one more where its loops can be stopped
+        read = [(spread.ins[k], v.aval.ndim) for k, v in zip(self.lowering.kept, variables, strict=False)]
+        return device_spread.chosen(spread, avals, raw_shards.output_shardings(self.exe), read)
+
+    @property
+    def out_placements_known(self):
+        """Whether all shardings that the compiler chose can be said."""
+        return None not in self.out_shardings
+
+    def placements(self, committed):
+        """The placements of its results."""
+        avals = self.lowering.out_avals
+        if self.lowering.spread is None:
+            return [placement(a, self.device, committed) for a in avals]
+        return [placed_by(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
+
+    @property
+    def cached(self):
+        """Whether it came from the persistent cache."""
+        return self.origin == "disk"
+
+    def runner(self, committed, *, single=False, assemble=None):
+        """A function from a sequence of ``Array`` arguments to a list of results (or the only one).
+
+        Args:
+          committed: whether results count as put on the device on purpose.
+          single: return the only result itself.
+          assemble: makes what is returned of the list of results.
+        """
+        specs = self.placements(committed)
+        checked = config.debug_nans or config.debug_infs
+        if checked or effects.is_special(self.lowering):
+            run = self.slow_runner(specs, single, checked)
+            return run if assemble is None else lambda args: assemble(run(args))
+        return dispatch.runner(
+            self.execution(), specs, self.lowering, self.device, self.diagnose, single=single,
+            assemble=assemble,
+        )  # fmt: skip
+
+    def slow_runner(self, specs, single, checked):
+        """The function for a program with effects, or whose results are ``checked``."""
+        if effects.is_special(self.lowering):
+            run = effects.runner(self, specs, single)
+        else:
+            run = dispatch.runner(
+                self.execution(), specs, self.lowering, self.device, self.diagnose, single=single
+            )
+        return self.checking(run) if checked else run
+
+    def execution(self):
+        """The program as jaxlib runs it, overseen where it runs on several devices."""
+        execute = interruptible.execute(self.exe, self.lowering)
+        if self.lowering.spread is None:
+            return execute
+        return in_flight.bounded(multi_process.overseen(execute, self), self)
+
+    def checking(self, run):
+        """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and
+        ``debug_infs`` ask.
+        """
+
+        def run_checked(args):
+            out = run(args)
+            try:
+                not_finite.check(self.lowering.name, [out] if type(out) is Array else out)
+            except FloatingPointError:
+                inputs = [args[i] for i in self.lowering.kept]
+                not_finite.first_operation(self.lowering.name, self.lowering.jaxpr, inputs)
+                raise
+            return out
+
+        return run_checked
+
+    def hlo_text(self):
+        """The optimized program, as the compiler left it."""
+        return adapter.hlo_text(self.exe)
+
+    def cost_analysis(self):
+        """The compiler's estimates by name: ``flops``, ``bytes accessed``, ..."""
+        return adapter.cost_analysis(self.exe)
+
+    def memory_analysis(self):
+        """Bytes by use: arguments, outputs, temporaries, aliased."""
+        return adapter.memory_analysis(self.exe)
+
+    def diagnose(self, error, args):
+        """The error to raise when execution failed: a deleted argument is named, and what lives where memory
+        ran out; any other is the runtime's own.
+        """
+        if isinstance(error, PeerLost):
+            return error
+        for i in self.lowering.kept:
+            if args[i].raw.is_deleted():
+                deleted = args[i].deleted()
+                deleted.add_note(f"it is argument {i} of {self.lowering.name!r}")
+                return deleted
+        if memory_exhausted.is_exhausted(error):
+            what = f"running {self.lowering.name!r}"
+            devices = self.device.devices if type(self.device) is DeviceGroup else [self.device]
+            return memory_exhausted.explained(error, what, devices, self.lowering.jaxpr)
+        return error
+
+
+def compile(lowering, device, options=None):
+    """Compile a lowered program for a device, or find it: in this process, or in the persistent cache.
+
+    Args:
+      lowering: from ``lower``.
+      device: a ``Device``.
+      options: compiler options by name, over those chosen for the platform.
+
+    Raises:
+      ConfigError: for an option that the compiler does not know, or a value that it refuses.
+      CompileError: what the compiler says against the program, and where the module's text was saved.
+    """
+    started = time.perf_counter()
+    name, client = lowering.name, device.raw.client
+    if lowering.module.stoppable is not None and interruptible.concerns(lowering):
+        lowering = lowering._replace(module=lowering.module.stoppable, stops=True)
+    # Also for a program from the cache: a call of a function that is not there would end the process.
+    device.client.backend.provide(custom_calls.targets(lowering.module.key_text))
+    build = options_for(lowering, device, options)
+    portable = build if lowering.spread is None else options_for(lowering, device, options, anywhere=True)
+    text = lowering.module.key_text
+    if lowering.spread is not None and not device.is_local:
+        text = multi_process.agreed(lowering.name, text, adapter.option_bytes(portable), device)
+    key = disk_cache.key(text, adapter.option_bytes(portable), device)
+    # Python functions belong to their program, whatever its text.
+    if lowering.module.callbacks or lowering.module.partitioners:
+        loaded, known = _load(client, lowering, device, build, key), False
+    else:
+        loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
+    seconds = time.perf_counter() - started
+    if known:
+        hook_calls.tell_hooks("program_shared", name=name)
+    origin = "process" if known else loaded.origin
+    if config.log_compiles:
+        LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
+    made = Executable(loaded, lowering, device, origin, seconds)
+    if lowering.spread is not None and not made.out_placements_known:
+        return compile(whole_where_unsaid(made), device, options)
+    return made
+
+
+def whole_where_unsaid(made):
+    """The lowering of a program once more, with those results whole on each device whose shardings, chosen by
+    the compiler, no mesh can say.
+    """
+    lowering = made.lowering
+    everywhere = EverywhereSharding(lowering.spread.group)
+    outs = tuple([everywhere if s is None else s for s in made.out_shardings])
+    spread = lowering.spread._replace(outs=outs, ins=tuple([lowering.spread.ins[i] for i in lowering.kept]))
+    count = max(lowering.kept, default=-1) + 1
+    again = lower(
+        lowering.jaxpr, lowering.platform, lowering.name, donated=lowering.donated, keep_unused=True,
+        spread=spread,
+    )  # fmt: skip
+    ins = [everywhere] * count
+    for i, sharding in zip(lowering.kept, spread.ins, strict=True):
+        ins[i] = sharding
+    return again._replace(
+        kept=lowering.kept, keeps_all=lowering.keeps_all, donated=lowering.donated,
+        spread=spread._replace(ins=tuple(ins)),
+    )  # fmt: skip
+
+
+def options_for(lowering, device, options, *, anywhere=False):
+    """jaxlib's options for a program on a device or a group. ``anywhere``: as if the group's devices were the
+    first ones, since what is compiled for one group serves others.
+    """
+    text = lowering.module.key_text
+    if lowering.spread is None:
+        return compile_options.build_options(device, extra=options, text=text)
+    here = next(iter(device.local_devices), device.devices[0])
+    return compile_options.build_options(
+        here, extra=options, text=text, num_partitions=len(device), devices=device.devices,
+        anywhere=anywhere, told=multi_process.options(device),
+    )  # fmt: skip
+
+
+def _load(client, lowering, device, build, key):
+    """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
+    started = time.perf_counter()
+    name, text = lowering.name, lowering.module.text
+    hook_calls.tell_hooks("compile_started", name=name, platform=lowering.platform, module_size=len(text))
+    exe, size = None, 0
+    cached = False
+
+    def serialized():
+        nonlocal size
+        blob = adapter.serialize(exe)
+        size = len(blob)
+        return blob
+
+    try:
+        devices = device.device_list
+        calls = [callbacks.for_device(c, device) for c in lowering.module.callbacks]
+        storable = not lowering.module.partitioners  # the text does not tell what these make of the program
+        if storable:
+            exe, size = _revive(
+                device.client, key, devices, calls, None if lowering.spread is None else build
+            )
+        cached = exe is not None
+        hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
+        if exe is None:
+            exe = _compiled(client, lowering, devices, build, calls)
+            if storable:
+                disk_cache.store(key, serialized, time.perf_counter() - started)
+    finally:
+        hook_calls.tell_hooks(
+            "compile_finished", name=name, seconds=time.perf_counter() - started, cached=cached
+        )
+    program_limit.of_process.one_more()
+    if lowering.spread is None and not calls and not custom_calls.targets(lowering.module.key_text):
+        read_ahead.note(device, key)
+    only_here = lowering.module.callbacks or lowering.module.partitioners
+    nbytes = estimate(size, len(lowering.module.key_text))
+    loaded = Loaded(exe, "disk" if cached else "compiler", None if only_here else (device, key), nbytes)
+    kept_programs.one_more(loaded)
+    return loaded
+
+
+def compiled_anew(lowering, device, options=None):
+    """What the compiler makes of a program without callbacks, whatever is kept of it."""
+    build = options_for(lowering, device, options)
+    return _compiled(device.raw.client, lowering, device.device_list, build, [])
+
+
+def _compiled(client, lowering, devices, build, calls):
+    try:
+        with custom_partitioning.answering(lowering) as text:
+            return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
+    except adapter.XlaRuntimeError as error:
+        raise compile_failure(lowering, str(error)) from None
+
+
+def _revive(client, key, devices, calls, options):
+    """The executable kept under ``key``, or None; and how many bytes it has there, 0 if nobody counted."""
+    ahead = read_ahead.take(key, client)
+    if ahead is not None:
+        return ahead, 0
+    blob = disk_cache.get(key)
+    if blob is None:
+        return None, 0
+    try:
+        return adapter.deserialize(client.raw, blob, devices, options, host_callbacks=calls), len(blob)
+    except Exception as error:  # whatever jaxlib says of a blob that it cannot read, it is a miss
+        if is_of_handler(error):
+            raise
+        disk_cache.reject(key, str(error))
+        return None, 0

@@ -1,0 +1,1 @@
+"""Running compiled programs: dispatch, effects, programs in flight, interruption."""

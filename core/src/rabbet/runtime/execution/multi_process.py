@@ -1,0 +1,178 @@
+"""Programs over the devices of several processes.
+
+Where one of the processes is missing, what the runtime below does is to wait, or to end the process. So
+somebody has to oversee such programs: a package that knows the other processes, which gives an ``Overseer``.
+Before a program is compiled all have to agree on it; a program that communicates runs on a thread of its own
+while the overseer looks after the others, and is waited for.
+"""
+
+import hashlib
+import re
+import time
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from rabbet.errors import PeerLost, ShardingError
+from rabbet.runtime.execution import interruptible
+from rabbet.runtime.jaxlib import adapter
+
+COMMUNICATES = re.compile(
+    r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|"
+    r"collective-broadcast|send|recv)(?:-start)?\("
+)
+# Two looks are never so many seconds apart, unless this process itself was stopped meanwhile.
+MOST_BETWEEN_LOOKS = 5.0
+STUCK = (
+    "the program is under way still, on a thread of its own, because it cannot be stopped while it waits for "
+    "the other processes; it ends with its time-out"
+)
+
+
+class Overseer:
+    """Who looks after programs over several processes.
+
+    Attributes:
+      every: seconds between two calls of ``look`` while a program is under way.
+      compiler_options: options of XLA for all programs over several processes, by name.
+
+    Example:
+      >>> from rabbet.extend.processes import Overseer
+      >>> class Patient(Overseer):
+      ...     def look(self, group, name, seconds):
+      ...         if seconds > 60:
+      ...             raise TimeoutError(f"{name} has run for a minute")
+      >>> Patient().every
+      0.1
+    """
+
+    every = 0.1
+    compiler_options: Mapping[str, Any] = {}
+
+    def agree(self, group, name, digest):
+        """Return when all processes of a ``DeviceGroup`` are about to compile the program ``name`` of this
+        digest. Raises what is wrong otherwise.
+        """
+
+    def started(self, group, name, mark):
+        """A program that communicates is about to run; ``mark`` is a number that equal programs share. Raises
+        why it must not.
+        """
+
+    def look(self, group, name, seconds):
+        """A program has been under way for so many seconds; those in which this process itself was stopped do
+        not count. Raises why nobody should wait any longer.
+        """
+
+    def give_up(self, group, name):
+        """Nobody waits for a program any more, which is under way. Ends its communication, if that can be
+        done: a thread that is left behind in it ends the process when Python ends.
+        """
+
+    def finished(self, group, name, error):
+        """A program has ended, with an error of the runtime or None. Returns what to raise, or None."""
+        return error
+
+
+_overseer: Overseer | None = None
+
+
+def set_overseer(overseer):
+    """Name who looks after programs over several processes: an ``Overseer``, or None.
+
+    Example:
+      >>> from rabbet.extend.processes import set_overseer
+      >>> set_overseer(None)
+    """
+    global _overseer
+    _overseer = overseer
+
+
+def current(name, group):
+    """The overseer, for a program over a ``DeviceGroup``."""
+    if not group.local_devices:
+        raise ShardingError(
+            f"{name!r} runs on {group}, and none of these devices belongs to this process: only processes "
+            "that own some of a program's devices may call it\n"
+            "  to fix: make the mesh of devices of all processes"
+        )
+    if _overseer is None:
+        raise PeerLost(
+            f"{name!r} runs on {group}, devices of several processes, and the connection to the others was "
+            "given up\n  to fix: call rabbet.distributed.initialize before it"
+        )
+    return _overseer
+
+
+def agreed(name, text, options, group):
+    """The text of a program, with what the processes of a group are; returns when they agree on it."""
+    digest = hashlib.sha256(text.encode() + options).hexdigest()
+    current(name, group).agree(group, name, digest)
+    owners = [d.process_index for d in group.devices]
+    order = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
+    return f"{text}\n// processes {[order[owner] for owner in owners]}"
+
+
+def options(group):
+    """Compiler options of a program over a ``DeviceGroup``."""
+    return {} if group.is_local or _overseer is None else _overseer.compiler_options
+
+
+def communicates(executable):
+    """Whether the parts of a program, an ``Executable``, wait for each other."""
+    return COMMUNICATES.search(adapter.hlo_text(executable.exe)) is not None
+
+
+class Finished:
+    """The results of a program that has ended, which nobody need wait for."""
+
+    def __init__(self, results):
+        self.consume_with_handlers = results.consume_with_handlers
+
+    def consume_token(self):
+        """Something to wait for."""
+        return self
+
+    def block_until_ready(self):
+        """There is nothing to wait for."""
+
+
+def overseen(execute, executable):
+    """``execute`` for a program of an ``Executable``, overseen if it communicates with other processes."""
+    group, name = executable.device, executable.lowering.name
+    if group.is_local or not communicates(executable):
+        return execute
+    mark = zlib.crc32(executable.lowering.module.key_text.encode())
+
+    def run(raws, **options):
+        overseer = current(name, group)
+        overseer.started(group, name, mark)
+        waited, looked = 0.0, time.monotonic()
+
+        def to_the_end():
+            results = execute(raws, with_tokens=True)
+            results.consume_token().block_until_ready()
+            return results
+
+        def look():
+            nonlocal waited, looked
+            now = time.monotonic()
+            waited, looked = waited + min(now - looked, MOST_BETWEEN_LOOKS), now
+            overseer.look(group, name, waited)
+
+        failure = None
+        try:
+            results = interruptible.watched(
+                to_the_end, look, overseer.every, lambda: overseer.give_up(group, name), STUCK
+            )
+        except adapter.XlaRuntimeError as error:
+            failure = error
+        failure = overseer.finished(group, name, failure)
+        if failure is not None:
+            raise failure
+        return Finished(results)
+
+    return run
+
+
+__all__ = ["Overseer", "agreed", "communicates", "overseen", "set_overseer"]

@@ -1,0 +1,1 @@
+"""What programs can run on: backends, their clients, devices, topologies, and options of the compiler."""

@@ -1,0 +1,1 @@
+"""New arrays: filled, converted, of a pattern, from files."""

@@ -1,0 +1,53 @@
+"""``hypot``, with a derivative in closed form."""
+
+import math
+
+from rabbet_custom_rules import custom_rules
+
+from rabbet import lax
+from rabbet.extend.functions import fused
+from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
+
+
+@fused
+def hypot(x, y, /):
+    """``sqrt(x**2 + y**2)`` without overflow on the way; complex operands are refused.
+
+    Example:
+      >>> rnp.hypot(rnp.array([3.0, 5.0]), rnp.array([4.0, 12.0]))
+      Array([ 5.      , 12.999999], dtype=float32)
+    """
+    x, y = all_arrays(promote_to_float("hypot", x, y))
+    if kind_of(x) == "c" or kind_of(y) == "c":
+        raise TypeError("hypot is not defined on complex numbers; use abs")
+    return length(x, y)
+
+
+@custom_rules
+def length(x, y):
+    """``sqrt(x**2 + y**2)`` from the larger one and the ratio, so that nothing overflows."""
+    x, y = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))  # also beside a NaN
+    large, small = lax.max(x, y), lax.min(x, y)
+    ratio = lax.div(small, lax.select(lax.eq(large, 0.0), lax.full_like(large, 1), large))
+    found = lax.mul(large, lax.sqrt(lax.add(lax.square(ratio), 1.0)))
+    return lax.select(infinite, lax.full_like(large, math.inf), found)
+
+
+@length.def_rule("jvp")
+def length_jvp(primals, tangents):
+    """The direction times the tangents: a closed form with all its derivatives, at ties too."""
+    x, y = primals
+    out = length(x, y)
+    safe = lax.select(lax.eq(out, 0.0), lax.full_like(out, 1), out)
+
+    def share(v):
+        infinite = lax.eq(lax.abs(v), math.inf)
+        finite = lax.select(infinite, lax.full_like(v, 0), v)
+        return lax.select(infinite, lax.sign(v), lax.div(finite, safe))
+
+    moved = [lax.mul(t, share(v)) for v, t in zip(primals, tangents, strict=True)]
+    return out, lax.add(*moved)
+
+
+__all__ = ["hypot"]

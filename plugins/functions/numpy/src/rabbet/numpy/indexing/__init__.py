@@ -1,0 +1,1 @@
+"""Reading, finding and changing elements at positions."""

@@ -1,0 +1,184 @@
+"""Norms of vectors and matrices, and what is measured by them."""
+
+import math
+
+from rabbet import dtypes, lax
+from rabbet.extend.functions import fused
+from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
+from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals
+from rabbet.numpy.linalg.systems import inv
+from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.support.arguments import axes_of, keep_dims
+
+MATRIX_ORDERS = (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
+
+
+@fused(static=("ord", "axis", "keepdims"))
+def norm(x, ord=None, axis=None, keepdims=False):
+    """The norm of a vector, a matrix, or of all elements.
+
+    Args:
+      x: an array.
+      ord: which norm; None: the square root of the sum of squares. For vectors a number, 0: how many are not
+        zero, ``inf``: the largest size. For matrices ``"fro"``, ``"nuc"``, 1, -1, 2, -2, ``inf``, ``-inf``.
+      axis: an int: vectors along it; two ints: matrices in them; None: ``x`` is one vector or matrix, or with
+        ``ord=None`` any array.
+      keepdims: keep reduced dimensions with size 1.
+
+    Raises:
+      ValueError: for an ``ord`` that does not exist, or more than two axes.
+
+    Example:
+      >>> rnp.linalg.norm(rnp.array([3.0, 4.0]))
+      Array(5., dtype=float32)
+      >>> rnp.linalg.norm(rnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
+    """
+    x = inexact("norm", x)
+    if axis is None:
+        axes = tuple(range(x.ndim))
+        if ord is None:
+            return kept(root_of_squares(x, axes), axes, keepdims)
+        if x.ndim not in (1, 2):
+            raise ValueError(
+                f"norm with ord={ord!r} takes a vector or a matrix, got {x.aval.str_short()}; give axis"
+            )
+    else:
+        axes = axes_of("norm", axis, x.ndim)
+    if len(axes) == 1:
+        return kept(vector_size("norm", x, axes, ord), axes, keepdims)
+    if len(axes) == 2:
+        return kept(matrix_size("norm", x, axes, ord), axes, keepdims)
+    raise ValueError(f"norm: axis must be one or two ints, got {axis!r}")
+
+
+def kept(out, axes, keepdims):
+    return keep_dims(out, axes) if keepdims else out
+
+
+def root_of_squares(x, axes):
+    """The square root of the sum of squared sizes."""
+    if x.dtype.kind == "c":
+        squares = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
+    else:
+        squares = lax.square(x)
+    return lax.sqrt(lax.reduce_sum(squares, axes))
+
+
+def vector_size(name, x, axes, ord):
+    """The norm of vectors along one axis (or of all elements over several)."""
+    if ord is None or ord == 2:
+        return root_of_squares(x, axes)
+    if isinstance(ord, str):
+        raise ValueError(f"{name}: ord={ord!r} is for matrices; for vectors it is a number")
+    if ord == 0:
+        zero = lax.full_like(x, 0)
+        return lax.reduce_sum(lax.convert_element_type(lax.ne(x, zero), lax.abs(x).dtype), axes)
+    size = lax.abs(x)
+    if ord == math.inf:
+        return lax.reduce_max(size, axes)
+    if ord == -math.inf:
+        return lax.reduce_min(size, axes)
+    if ord == 1:
+        return lax.reduce_sum(size, axes)
+    return lax.pow(lax.reduce_sum(lax.pow(size, float(ord)), axes), 1.0 / ord)
+
+
+def matrix_size(name, x, axes, ord):
+    """The norm of matrices in two axes, rows and columns."""
+    if ord not in MATRIX_ORDERS:
+        known = ", ".join(map(repr, MATRIX_ORDERS))
+        raise ValueError(f"{name}: for matrices ord must be one of {known}, got {ord!r}")
+    if ord in (None, "fro"):
+        return root_of_squares(x, axes)
+    rows, columns = axes
+    x = lax.transpose(x, [*[d for d in range(x.ndim) if d not in axes], rows, columns])
+    last = (x.ndim - 2,)
+    if ord in ("nuc", 2, -2):
+        s = svdvals(x)
+        reduce = {"nuc": lax.reduce_sum, 2: lax.reduce_max, -2: lax.reduce_min}[ord]
+        return reduce(s, last)
+    sums = lax.reduce_sum(lax.abs(x), (x.ndim - 2 if abs(ord) == 1 else x.ndim - 1,))
+    return lax.reduce_max(sums, last) if ord > 0 else lax.reduce_min(sums, last)
+
+
+@fused(static=("keepdims", "ord"))
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of matrices of shape ``(..., m, n)``, see ``norm``.
+
+    Example:
+      >>> rnp.linalg.matrix_norm(rnp.array([[3.0, 0.0], [0.0, 4.0]]))
+      Array(5., dtype=float32)
+    """
+    x = matrix("matrix_norm", x)
+    axes = (x.ndim - 2, x.ndim - 1)
+    return kept(matrix_size("matrix_norm", x, axes, ord), axes, keepdims)
+
+
+@fused(static=("axis", "keepdims", "ord"))
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of vectors along one or several axes, or of all elements; see ``norm``.
+
+    Example:
+      >>> rnp.linalg.vector_norm(rnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
+    """
+    x = inexact("vector_norm", x)
+    axes = axes_of("vector_norm", axis, x.ndim)
+    return kept(vector_size("vector_norm", x, axes, ord), axes, keepdims)
+
+
+@fused(static=("p",))
+def cond(x, p=None):
+    """The condition number of matrices: the norm times that of the inverse.
+
+    Args:
+      x: of shape ``(..., m, n)``, square unless ``p`` is None, 2 or -2.
+      p: see ``norm``; None: 2, the largest singular value over the smallest.
+
+    Example:
+      >>> rnp.linalg.cond(rnp.diag(rnp.array([4.0, 2.0])))
+      Array(2., dtype=float32)
+    """
+    x = matrix("cond", x)
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        return lax.div(s[..., -1], s[..., 0]) if p == -2 else lax.div(s[..., 0], s[..., -1])
+    square("cond", x)
+    axes = (x.ndim - 2, x.ndim - 1)
+    return lax.mul(matrix_size("cond", x, axes, p), matrix_size("cond", inv(x), axes, p))
+
+
+@fused(static=("hermitian",))
+def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+    """How many singular values are not zero, an int32.
+
+    Args:
+      M: of shape ``(..., m, n)``; an array of fewer dimensions has rank 1 unless all of it is zero.
+      rtol: singular values up to this, relative to the largest, count as zero; None: the machine precision
+        times ``max(m, n)``.
+      hermitian: ``M`` is Hermitian, which is faster.
+      tol: an absolute bound instead.
+
+    Example:
+      >>> rnp.linalg.matrix_rank(rnp.array([[1.0, 2.0], [2.0, 4.0]]))
+      Array(1, dtype=int32)
+    """
+    if array_of("matrix_rank", M).ndim < 2:
+        x = inexact("matrix_rank", M)
+        there = lax.reduce_or(lax.ne(x, lax.full_like(x, 0)), tuple(range(x.ndim)))
+        return lax.convert_element_type(there, dtypes.scalar_dtype(int))
+    x = matrix("matrix_rank", M)
+    s = lax.abs(eigvalsh(x)) if hermitian else svdvals(x)
+    last = s.ndim - 1
+    if tol is None:
+        rtol = largest_size(x) * float(dtypes.finfo(x.dtype).eps) if rtol is None else array_of("rtol", rtol)
+        bound = lax.mul(lax.reduce_max(s, (last,)), lax.convert_element_type(rtol, s.dtype))
+    else:
+        bound = array_of("matrix_rank", tol)
+    kinds = tuple(range(bound.ndim))
+    wide = lax.broadcast_in_dim(lax.convert_element_type(bound, s.dtype), s.shape, kinds)
+    return lax.reduce_sum(lax.convert_element_type(lax.gt(s, wide), dtypes.scalar_dtype(int)), (last,))
+
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

@@ -1,0 +1,1 @@
+"""Functions of single elements or lines, applied to whole arrays."""

@@ -1,0 +1,1 @@
+"""Sorting, different elements, sets."""

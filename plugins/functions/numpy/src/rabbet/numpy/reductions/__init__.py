@@ -1,0 +1,1 @@
+"""Functions of all elements along axes: sums, means, quantiles, running sums, histograms."""

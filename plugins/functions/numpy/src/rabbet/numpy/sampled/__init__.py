@@ -1,0 +1,1 @@
+"""Sampled signals and polynomials: interpolation, convolution, windows, coefficients."""

@@ -1,0 +1,330 @@
+"""Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from rabbet import dtypes, lax
+from rabbet.errors import DTypeError
+from rabbet.extend.functions import fused
+from rabbet.extend.transform import is_tracer, typeof
+from rabbet.numpy.creation.conversion import asarray
+from rabbet.numpy.creation.filled import default_float
+from rabbet.numpy.elementwise.arithmetic import divide, multiply
+from rabbet.numpy.elementwise.choosing import choose_by
+from rabbet.numpy.elementwise.float_parts import i0
+from rabbet.numpy.ordering.sorting import searchsorted
+from rabbet.numpy.products.dots import operands
+from rabbet.numpy.reductions.reducing import converted
+from rabbet.numpy.reductions.statistics import average
+from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.support.arguments import check, kind_of
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear interpolation between the points ``(xp, fp)`` at ``x``.
+
+    Args:
+      x: where.
+      xp, fp: vectors of one length, ``xp`` increasing.
+      left, right: the values outside, by default those at the ends; ``"extrapolate"`` goes on along the first
+        or the last piece.
+      period: the period of ``xp``; then ``left`` and ``right`` do not matter.
+
+    Raises:
+      TypeError: for complex ``x`` or ``xp``.
+      ValueError: for vectors of different lengths, a period of 0, or another text.
+
+    Example:
+      >>> rnp.interp(rnp.array([0.5, 3.0]), rnp.array([0.0, 1.0, 2.0]), rnp.array([0.0, 10.0, 20.0]))
+      Array([ 5., 20.], dtype=float32)
+    """
+    for name, side in (("left", left), ("right", right)):
+        if isinstance(side, str) and side != "extrapolate":
+            raise ValueError(f"interp: {name} must be a number or 'extrapolate', got {side!r}")
+    if period is not None and float(period) == 0:
+        raise ValueError("interp: the period must not be 0")
+    given = [None if isinstance(side, str) else side for side in (left, right)]
+    goes_on = (isinstance(left, str), isinstance(right, str))
+    return interpolated(x, xp, fp, *given, period=period, goes_on=goes_on)
+
+
+@fused(static=("period", "goes_on"))
+def interpolated(x, xp, fp, left, right, period, goes_on):
+    """``interp``, told on which sides the outer pieces go on."""
+    check("interp", x, xp, fp)
+    if "c" in (kind_of(x), kind_of(xp)):
+        raise DTypeError(
+            f"interp takes real x and xp, got {typeof(x).str_short()} and {typeof(xp).str_short()}"
+        )
+    dtype = dtypes.to_inexact(dtypes.result_type(x, xp, fp))
+    real = dtypes.to_inexact(dtypes.result_type(x, xp)) if dtypes.kind(dtype) == "c" else dtype
+    x, xp, fp = [converted(array_of("interp", v), d) for v, d in ((x, real), (xp, real), (fp, dtype))]
+    if xp.ndim != 1 or fp.shape != xp.shape:
+        raise ValueError(
+            f"interp: xp and fp must be vectors of one length, got "
+            f"{xp.aval.str_short()} and {fp.aval.str_short()}"
+        )
+    if period is not None:
+        x, xp, fp = periodic(x, xp, fp, abs(float(period)))
+    n = xp.shape[0]
+    right_of = lax.max(lax.min(searchsorted(xp, x, side="right"), n - 1), 1)
+    x0, x1 = xp[right_of - 1], xp[right_of]
+    f0, f1 = fp[right_of - 1], fp[right_of]
+    width = lax.sub(x1, x0)
+    flat = lax.eq(width, 0.0)
+    share = lax.div(lax.sub(x, x0), lax.select(flat, lax.full_like(width, 1), width))
+    out = lax.select(flat, f0, lax.add(f0, lax.mul(converted(share, dtype), lax.sub(f1, f0))))
+    if period is not None:
+        return out
+    if not goes_on[0]:
+        out = choose_by(lax.lt(x, xp[0]), fp[0] if left is None else left, out)
+    if not goes_on[1]:
+        out = choose_by(lax.gt(x, xp[-1]), fp[-1] if right is None else right, out)
+    return out
+
+
+def periodic(x, xp, fp, period):
+    """The points of one period, sorted, with a neighbour from the next period at both ends."""
+    from rabbet.numpy.elementwise.arithmetic import remainder
+
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), 0, num_keys=1)
+    xp = lax.concatenate([lax.sub(xp[-1:], period), xp, lax.add(xp[:1], period)], 0)
+    return x, xp, lax.concatenate([fp[-1:], fp, fp[:1]], 0)
+
+
+def slid(name, a, v, mode, preferred_element_type):
+    """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix
+    product.
+    """
+    a, v = operands(name, a, v)
+    if a.ndim != 1 or v.ndim != 1:
+        raise ValueError(f"{name} takes vectors, got {a.aval.str_short()} and {v.aval.str_short()}")
+    n, m = a.shape[0], v.shape[0]
+    if not n or not m:
+        raise ValueError(
+            f"{name} takes vectors with at least one element, got "
+            f"{a.aval.str_short()} and {v.aval.str_short()}"
+        )
+    padded = lax.pad(a, 0, ((m - 1, m - 1, 0),))
+    places = np.arange(n + m - 1, dtype="int32")[:, None] + np.arange(m, dtype="int32")
+    out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), None, preferred_element_type)
+    if mode == "full":
+        return out
+    if mode == "same":
+        length, other = max(n, m), min(n, m)
+        return lax.slice_in_dim(out, (other - 1) // 2, (other - 1) // 2 + length)
+    if mode == "valid":
+        length, other = max(n, m), min(n, m)
+        return lax.slice_in_dim(out, other - 1, length)
+    raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid', got {mode!r}")
+
+
+STATIC = ("mode", "precision", "preferred_element_type")
+
+
+@fused(static=STATIC)
+def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+    """The convolution of two vectors.
+
+    Args:
+      a, v: vectors.
+      mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps
+        only.
+
+    Example:
+      >>> rnp.convolve(rnp.array([1, 2, 3]), rnp.array([1, 1]))
+      Array([1, 3, 5, 3], dtype=int32)
+    """
+    a, v = operands("convolve", a, v)
+    if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
+        a, v = v, a
+    return slid("convolve", a, lax.rev(v, (0,)) if v.ndim == 1 else v, mode, preferred_element_type)
+
+
+@fused(static=STATIC)
+def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+    """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``.
+
+    Example:
+      >>> rnp.correlate(rnp.array([1, 2, 3]), rnp.array([0, 1]))
+      Array([2, 3], dtype=int32)
+    """
+    a, v = operands("correlate", a, v)
+    v = lax.conj(v) if kind_of(v) == "c" else v
+    if v.shape[0] <= a.shape[0]:
+        return slid("correlate", a, v, mode, preferred_element_type)
+    return lax.rev(slid("correlate", v, a, mode, preferred_element_type), (0,))
+
+
+# ----------------------------------------------------------------------------------------------- windows
+def window(name, doc):
+    """Make a window function: NumPy's numbers."""
+
+    def function(M):
+        return asarray(getattr(np, name)(operator.index(M)), default_float())
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+bartlett = window(
+    "bartlett",
+    """The triangular window of ``M`` points.
+
+    >>> rnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """,
+)
+blackman = window(
+    "blackman",
+    """The Blackman window of ``M`` points.
+
+    >>> rnp.blackman(5)
+    Array([-1.3877788e-17,  3.4000000e-01,  1.0000000e+00,  3.4000000e-01,
+           -1.3877788e-17], dtype=float32)
+    """,
+)
+hamming = window(
+    "hamming",
+    """The Hamming window of ``M`` points.
+
+    >>> rnp.hamming(5)
+    Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
+    """,
+)
+hanning = window(
+    "hanning",
+    """The Hann window of ``M`` points.
+
+    >>> rnp.hanning(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """,
+)
+
+
+def kaiser(M, beta):
+    """The Kaiser window of ``M`` points of the shape ``beta``, a number.
+
+    Example:
+      >>> rnp.kaiser(5, 8.0)
+      Array([0.00233883, 0.36897272, 1.        , 0.36897272, 0.00233883],
+            dtype=float32)
+    """
+    M = operator.index(M)
+    if not is_tracer(beta):
+        return asarray(np.kaiser(M, float(beta)), default_float())
+    if M < 2:
+        return lax.full((max(M, 0),), 1.0, default_float())
+    half = (M - 1) / 2
+    heights = asarray(np.sqrt(1 - ((np.arange(M) - half) / half) ** 2), default_float())
+    return divide(i0(multiply(beta, heights)), i0(beta))
+
+
+# -------------------------------------------------------------------------------------------- covariance
+@fused(static=("rowvar", "bias", "ddof", "dtype"))
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+    """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
+
+    Args:
+      y: further variables.
+      bias: divide by the number of observations rather than by one less.
+      ddof: what to subtract from it instead.
+      fweights, aweights: how often, and with what weight, each observation counts.
+      dtype: of the computation and the result, a float or complex dtype.
+
+    Raises:
+      ValueError: for another ``dtype``, or an array of more than two dimensions.
+
+    Example:
+      >>> rnp.cov(rnp.array([[1.0, 2.0, 3.0], [1.0, 4.0, 7.0]]))
+      Array([[1., 3.],
+             [3., 9.]], dtype=float32)
+    """
+    if m is None:
+        raise TypeError("cov takes arrays and numbers, got a NoneType as argument 1")
+    rows = [variables(v, rowvar) for v in (m, y) if v is not None]
+    dtype = dtypes.to_inexact(dtypes.result_type(*rows)) if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(dtype) not in "fc":
+        raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
+    x = lax.concatenate([converted(r, dtype) for r in rows], 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights: Any = None
+    total: Any = float(x.shape[1])
+    if fweights is not None and kind_of(fweights) not in "biu":
+        raise DTypeError(
+            f"cov: fweights are numbers of times, so integers, got {typeof(fweights).str_short()}"
+        )
+    for w in (fweights, aweights):
+        if w is not None:
+            w = converted(w, dtype)
+            weights = w if weights is None else lax.mul(weights, w)
+    if weights is None:
+        rest = total - ddof
+    else:
+        total = lax.reduce_sum(weights, (0,))
+        scaled = (
+            total
+            if aweights is None
+            else lax.div(lax.reduce_sum(lax.mul(weights, converted(aweights, dtype)), (0,)), total)
+        )
+        rest = (
+            lax.sub(total, lax.mul(scaled, float(ddof)))
+            if aweights is not None
+            else lax.sub(total, float(ddof))
+        )
+    center = average(x, 1, weights)
+    deviation = lax.sub(x, lax.broadcast_in_dim(center, x.shape, (0,)))
+    weighted = (
+        deviation if weights is None else lax.mul(deviation, lax.broadcast_in_dim(weights, x.shape, (1,)))
+    )
+    other = lax.conj(weighted) if kind_of(weighted) == "c" else weighted
+    if not x.shape[1]:  # of no observations nothing is known
+        rest = math.nan
+    out = divide(lax.dot_general(deviation, other, (((1,), (1,)), ((), ()))), rest)
+    return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
+
+
+def variables(m, rowvar):
+    """An array as a matrix with a variable in each row."""
+    m = array_of("cov", m)
+    if m.ndim > 2:
+        raise ValueError(f"cov takes vectors and matrices, got {m.aval.str_short()}")
+    m = lax.expand_dims(m, (0,)) if m.ndim == 1 else lax.expand_dims(m, (0, 1)) if m.ndim == 0 else m
+    return m if rowvar or m.shape[0] == 1 else lax.transpose(m, (1, 0))
+
+
+@fused(static=("rowvar", "dtype"))
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """The matrix of correlation coefficients of variables. Arguments as for ``cov``.
+
+    Example:
+      >>> rnp.corrcoef(rnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return lax.div(c, c)
+    n = c.shape[0]
+    variance = lax.reduce_sum(lax.select(_diagonal(n), c, lax.full_like(c, 0)), (1,))
+    root = lax.sqrt(lax.real(variance) if kind_of(c) == "c" else variance)
+    scale = converted(
+        lax.mul(lax.broadcast_in_dim(root, (n, n), (0,)), lax.broadcast_in_dim(root, (n, n), (1,))), c.dtype
+    )
+    out = lax.div(c, scale)
+    return out if kind_of(out) == "c" else lax.max(lax.min(out, 1.0), -1.0)
+
+
+def _diagonal(n):
+    return lax.eq(lax.broadcasted_iota("int32", (n, n), 0), lax.broadcasted_iota("int32", (n, n), 1))
+
+
+__all__ = [
+    "bartlett", "blackman", "convolve", "corrcoef", "correlate", "cov", "hamming", "hanning", "interp",
+    "kaiser",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The same elements in other shapes, put together, moved, padded."""

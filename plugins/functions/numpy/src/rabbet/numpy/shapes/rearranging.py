@@ -1,0 +1,347 @@
+"""Moving elements about: roll, flip, tile, repeat, append, insert, delete."""
+
+import math
+import operator
+
+import numpy as np
+
+from rabbet import lax
+from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.transform import Tracer, typeof
+from rabbet.numpy.creation.conversion import array, asarray
+from rabbet.numpy.indexing.searching import looked_at
+from rabbet.numpy.reductions.reducing import spread_to
+from rabbet.numpy.shapes.joining import concatenate
+from rabbet.numpy.shapes.shaping import array_of, ravel
+from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, shape_of
+
+
+@fused(static=("axis",))
+def flip(m, axis=None):
+    """``m`` with the order of elements reversed along an axis, several, or all of them.
+
+    Example:
+      >>> rnp.flip(rnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
+    m = array_of("flip", m)
+    return lax.rev(m, axes_of("flip", axis, m.ndim))
+
+
+def fliplr(m):
+    """``m`` reversed along its second dimension.
+
+    Example:
+      >>> rnp.fliplr(rnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
+    return flip(m, 1)
+
+
+def flipud(m):
+    """``m`` reversed along its first dimension.
+
+    Example:
+      >>> rnp.flipud(rnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
+    return flip(m, 0)
+
+
+@fused(static=("k", "axes"))
+def rot90(m, k=1, axes=(0, 1)):
+    """``m`` turned ``k`` times by 90 degrees in the plane of two axes, from the first towards the second.
+
+    Example:
+      >>> rnp.rot90(rnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
+    m = array_of("rot90", m)
+    first, second = axes_of("rot90", tuple(axes), m.ndim)
+    order = list(range(m.ndim))
+    order[first], order[second] = order[second], order[first]
+    k %= 4
+    if k == 2:
+        return lax.rev(m, (first, second))
+    if k == 1:
+        return lax.transpose(lax.rev(m, (second,)), order)
+    return lax.rev(lax.transpose(m, order), (second,)) if k else m
+
+
+def static_shift(shift):
+    """A shift as ints, or None if it is an array."""
+    if hasattr(shift, "aval"):
+        return None
+    if isinstance(shift, (tuple, list)) and any(type(s) is Tracer for s in shift):
+        return None
+    return (
+        tuple([operator.index(s) for s in shift]) if hasattr(shift, "__iter__") else (operator.index(shift),)
+    )
+
+
+def roll(a, shift, axis=None):
+    """``a`` with its elements moved along, those that leave at the end coming in at the beginning.
+
+    Args:
+      a: an array.
+      shift: by how many places: an int, an array, or a tuple of these, one per axis.
+      axis: an int or a tuple; None: along all elements in row-major order.
+
+    Raises:
+      ValueError: if shifts and axes differ in number.
+
+    Example:
+      >>> rnp.roll(rnp.arange(5), 2)
+      Array([3, 4, 0, 1, 2], dtype=int32)
+    """
+    check("roll", a)
+    static = static_shift(shift)
+    if static is not None:
+        return rolled(a, static, axis)
+    shift = array(shift) if isinstance(shift, (tuple, list)) else shift
+    return rolled_by_array(a, shift, axis)
+
+
+@fused(static=("shift", "axis"))
+def rolled(a, shift, axis):
+    """``roll`` by known distances: each is two slices, swapped."""
+    a = as_array(a)
+    if axis is None:
+        return lax.reshape(rolled(lax.reshape(a, (a.size,)), shift, 0), a.shape)
+    for step, at in paired("roll", shift, axis, a.ndim):
+        n = a.shape[at]
+        step %= n or 1
+        if step:
+            a = lax.concatenate(
+                [lax.slice_in_dim(a, n - step, n, axis=at), lax.slice_in_dim(a, 0, n - step, axis=at)], at
+            )
+    return a
+
+
+def paired(name, shift, axis, ndim):
+    """Each axis with its shift; one shift serves all axes, one axis takes all shifts."""
+    axes = (
+        tuple([axis_of(name, d, ndim) for d in axis])
+        if isinstance(axis, (tuple, list))
+        else (axis_of(name, axis, ndim),)
+    )
+    if len(shift) == 1:
+        shift *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shift)
+    if len(shift) != len(axes):
+        raise ValueError(f"{name}: {len(shift)} shifts for {len(axes)} axes")
+    return list(zip(shift, axes))
+
+
+@fused(static=("axis",))
+def rolled_by_array(a, shift, axis):
+    """``roll`` by computed distances: the array twice, and a window into it."""
+    a, shift = as_array(a), as_array(shift)
+    if axis is None:
+        return lax.reshape(rolled_by_array(lax.reshape(a, (a.size,)), shift, 0), a.shape)
+    shifts = [shift[i] for i in range(shift.shape[0])] if shift.ndim else [shift]
+    for step, at in paired("roll", tuple(shifts), axis, a.ndim):
+        n = a.shape[at]
+        if n:
+            twice = lax.concatenate([a, a], at)
+            start = n - lax.convert_element_type(step % n, "int32")
+            a = lax.dynamic_slice_in_dim(twice, start, n, axis=at)
+    return a
+
+
+@fused(static=("reps",))
+def tile(A, reps):
+    """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in
+    front.
+
+    Example:
+      >>> rnp.tile(rnp.array([1, 2]), (2, 2))
+      Array([[1, 2, 1, 2],
+             [1, 2, 1, 2]], dtype=int32)
+    """
+    A = array_of("tile", A)
+    reps = shape_of("tile", reps)
+    rank = max(len(reps), A.ndim)
+    A = lax.expand_dims(A, tuple(range(rank - A.ndim)))
+    return lax.tile(A, (1,) * (rank - len(reps)) + reps)
+
+
+@obeys_out_sharding
+def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
+    """``a`` with each element repeated, next to itself.
+
+    Args:
+      a: an array.
+      repeats: an int, or how often for each element along ``axis``.
+      axis: None: of all elements in row-major order.
+      total_repeat_length: the size of the result along ``axis``, needed where ``repeats`` is traced: what
+        is more is cut off, what is missing repeats the last element.
+
+    Example:
+      >>> rnp.repeat(rnp.array([1, 2]), rnp.array([1, 3]))
+      Array([1, 2, 2, 2], dtype=int32)
+    """
+    a = array_of("repeat", a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = axis_of("repeat", axis, a.ndim)
+    one = hasattr(repeats, "__index__") and not typeof(repeats).shape and type(repeats) is not Tracer
+    if one and total_repeat_length is None:
+        return repeated(a, operator.index(repeats), axis)
+    if total_repeat_length is not None:
+        return repeated_by_array(a, asarray(repeats), axis, total_repeat_length)
+    advice = "give that size, total_repeat_length, or make repeats static (static_argnames)"
+    counts = np.broadcast_to(looked_at("repeat", repeats, advice), (a.shape[axis],))
+    at = np.repeat(np.arange(a.shape[axis], dtype="int32"), counts)
+    return a[(slice(None),) * axis + (at,)]
+
+
+@fused(static=("repeats", "axis"))
+def repeated(a, repeats, axis):
+    """Every element equally often: a broadcast."""
+    shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
+    dims = tuple([d for d in range(len(shape)) if d != axis + 1])
+    return lax.reshape(
+        lax.broadcast_in_dim(a, shape, dims), (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :])
+    )
+
+
+@fused(static=("axis", "length"))
+def repeated_by_array(a, repeats, axis, length):
+    """Counts that are computed: each place of the result counts the elements that end before it."""
+    n = a.shape[axis]
+    ends = lax.cumsum(lax.convert_element_type(spread_to(repeats, (n,)), "int32"), 0)
+    place = lax.broadcasted_iota("int32", (length, n), 0)
+    passed = lax.convert_element_type(lax.ge(place, lax.broadcast_in_dim(ends, (length, n), (1,))), "int32")
+    at = lax.min(lax.reduce_sum(passed, (1,)), max(n - 1, 0))
+    return a.at[(slice(None),) * axis + (at,)].get(mode="clip")
+
+
+# -------------------------------------------------------------------------------- more and less elements
+def append(arr, values, axis=None):
+    """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first.
+
+    Example:
+      >>> rnp.append(rnp.arange(3), rnp.array([7, 8]))
+      Array([0, 1, 2, 7, 8], dtype=int32)
+    """
+    check("append", arr, values)
+    return concatenate([arr, values], axis)
+
+
+def delete(arr, obj, axis=None, *, assume_unique_indices=False):
+    """``arr`` without the slices at the given positions along ``axis``; for None, without elements in
+    row-major order.
+
+    Args:
+      obj: an int, a slice, integers, or booleans, all known: the result's shape depends on them.
+
+    Example:
+      >>> rnp.delete(rnp.arange(5), rnp.array([0, 2]))
+      Array([1, 3, 4], dtype=int32)
+    """
+    arr = array_of("delete", arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = axis_of("delete", axis, arr.ndim)
+    obj = obj if isinstance(obj, slice) else np.asarray(obj)
+    kept = np.delete(np.arange(arr.shape[axis], dtype="int32"), obj)
+    return arr[(slice(None),) * axis + (kept,)]
+
+
+def insert(arr, obj, values, axis=None):
+    """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
+    row-major order.
+
+    Args:
+      obj: an int, a slice or integers, known.
+      values: what to put in; broadcasts.
+
+    Example:
+      >>> rnp.insert(rnp.arange(3), 1, 9)
+      Array([0, 9, 1, 2], dtype=int32)
+    """
+    arr = array_of("insert", arr)
+    values = asarray(values)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = axis_of("insert", axis, arr.ndim)
+    n = arr.shape[axis]
+    single = not isinstance(obj, slice) and np.ndim(obj) == 0
+    at = np.arange(n)[obj] if isinstance(obj, slice) else np.atleast_1d(np.asarray(obj))
+    if single:
+        count = values.shape[axis] if values.ndim == arr.ndim and not arr.ndim == values.ndim == 0 else 1
+        if arr.ndim == 1 and values.ndim == 1:
+            count = values.shape[0]
+        at = np.repeat(at, count)
+        if values.ndim and values.ndim < arr.ndim:
+            values = lax.expand_dims(values, (axis,)) if values.ndim == arr.ndim - 1 else values
+    source = np.insert(np.arange(n, dtype="int32"), at, np.arange(n, n + len(at), dtype="int32"))
+    values = spread_to(
+        lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], len(at), *arr.shape[axis + 1 :])
+    )
+    return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
+
+
+def resize(a, new_shape):
+    """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape.
+
+    Example:
+      >>> rnp.resize(rnp.arange(3), (2, 2))
+      Array([[0, 1],
+             [2, 0]], dtype=int32)
+    """
+    a = ravel(a)
+    shape = shape_of("resize", new_shape)
+    total = math.prod(shape)
+    if not a.size:
+        return lax.full(shape, 0, a.dtype)
+    return lax.reshape(lax.slice_in_dim(tile(a, -(-total // a.size)), 0, total), shape)
+
+
+def trim_zeros(filt, trim="fb", axis=None):
+    """``filt`` without its leading (``"f"``) and trailing (``"b"``) zeros; its values must be known.
+
+    Args:
+      filt: an array.
+      trim: ``"f"``, ``"b"`` or ``"fb"``.
+      axis: the dimensions to trim, an int or a tuple of ints, each of slices that hold zeros only; None: all.
+
+    Raises:
+      ValueError: for another ``trim``. ConcretizationTypeError: in a traced function.
+
+    Example:
+      >>> rnp.trim_zeros(rnp.array([0, 1, 2, 0]))
+      Array([1, 2], dtype=int32)
+    """
+    sides = trim.lower()
+    if set(sides) - set("fb"):
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
+    filt = asarray(filt)
+    held = np.nonzero(looked_at("trim_zeros", filt, "compute it outside of the traced function"))
+    cuts = [slice(None)] * filt.ndim
+    for d in axes_of("trim_zeros", axis, filt.ndim):
+        low, high = (held[d].min(), held[d].max() + 1) if len(held[d]) else (0, 0)
+        cuts[d] = slice(low if "f" in sides else 0, high if "b" in sides or not high else None)
+    return filt[tuple(cuts)]
+
+
+__all__ = [
+    "append",
+    "delete",
+    "flip",
+    "fliplr",
+    "flipud",
+    "insert",
+    "repeat",
+    "resize",
+    "roll",
+    "rot90",
+    "tile",
+    "trim_zeros",
+]

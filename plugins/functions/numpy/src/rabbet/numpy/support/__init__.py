@@ -1,0 +1,1 @@
+"""What every family is made with: checks of arguments, dtypes as objects, how ufuncs are made."""

@@ -1,0 +1,18 @@
+# Written by tools/write/stubs.py, of the functions and of stub_types.toml beside it: do not edit.
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+Given = ParamSpec("Given")
+R = TypeVar("R")
+Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
+
+from rabbet import Array, ArrayLike, Device, DTypeLike
+from rabbet.extend.primitive import Primitive
+
+def segment_max(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_min(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_prod(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...
+def segment_sum(data: Any, segment_ids: ArrayLike, num_segments: Any = ..., indices_are_sorted: bool = ..., unique_indices: bool = ..., bucket_size: Any = ..., mode: Any = ..., out_sharding: Any = ...) -> Array: ...

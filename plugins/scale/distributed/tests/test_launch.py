@@ -1,0 +1,119 @@
+"""``rabbet launch``."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.library, pytest.mark.needs("cpu")]
+
+
+def launch(together, *arguments):
+    together.start(["-m", "rabbet", "launch", *arguments])
+    ended = together.wait()
+    return ended.statuses[0], ended.said[0]
+
+
+def test_all_end_when_one_fails(together):
+    status, said = launch(together, "-n", "3", together.programs / "one_fails.py", "--its", "own")
+    assert status == 7, said
+    for rank in range(3):
+        assert f"[{rank}] process {rank} of 3: ['--its', 'own']" in said, said
+        assert f"[{rank}] a line without an end\n" in said
+    assert "rabbet launch: process 1 ended with exit status 7; all are ended" in said
+
+
+def test_elastic(together, tmp_path):
+    died = tmp_path / "died"
+    status, said = launch(together, "-n", "3", "--elastic", together.programs / "elastic.py", died)
+    assert status == 0, said
+    assert said.count("[1] slot 1 has started") == 2 and said.count("has started") == 4, said
+    assert "[1] slot 1 saw [3]" in said, said
+    for slot in (0, 2):  # alone for a while, unless the third was back that soon
+        assert f"[{slot}] slot {slot} saw [2, 3]" in said or f"[{slot}] slot {slot} saw [3]" in said, said
+
+
+def test_all_are_started_again(together, tmp_path):
+    program = together.programs / "all_fail.py"
+    status, said = launch(together, "-n", "2", "--elastic", program, tmp_path / "died")
+    assert status == 0 and said.count("all is well") == 2, said
+
+
+def test_a_program_that_is_not_there(together):
+    status, said = launch(together, "-n", "1", "nowhere.py")
+    assert status == 2 and "[0]" in said and "nowhere.py" in said
+
+
+def eventually_gone(pid):
+    """Whether a process ends, or is nobody's any more but its parent's to be asked after."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+            with open(f"/proc/{pid}/stat") as state:
+                if state.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_all_is_said_and_nobody_stays(together, status):
+    found, said = launch(together, "-n", "1", together.programs / "leaves_children.py", status)
+    assert found == status, said[-500:]
+    assert said.count("#") == 300_000 and "|the end\n" in said
+    (child,) = re.findall(r"\[0\] child (\d+)", said)
+    assert eventually_gone(int(child))
+
+
+def started_launch(together, **options):
+    command = [sys.executable, "-m", "rabbet", "launch", "-n", "2", together.programs / "talks.py"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, **options)
+
+
+def pids_of(launched):
+    """The processes that a launcher has started, by what they say."""
+    found = set()
+    while len(found) < 2:
+        found |= {int(n) for n in re.findall(r"process (\d+)", launched.stdout.readline())}
+    return found
+
+
+def test_told_to_end(together):
+    with started_launch(together) as launched:
+        pids = pids_of(launched)
+        launched.send_signal(signal.SIGTERM)
+        said, _ = launched.communicate(timeout=60)
+    assert launched.returncode == 128 + signal.SIGTERM
+    assert said.count("told to end\n") == 2  # a child may be in the middle of another line
+    assert all(eventually_gone(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("how", ["nobody reads", "killed"])
+def test_nobody_stays_behind(together, how):
+    with started_launch(together, stderr=subprocess.PIPE) as launched:
+        pids = pids_of(launched)
+        if how == "killed":
+            launched.kill()
+        launched.stdout.close()
+        said = launched.stderr.read()
+    expected = -signal.SIGKILL if how == "killed" else 128 + signal.SIGPIPE
+    assert launched.returncode == expected and "Traceback" not in said, said
+    assert all(eventually_gone(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("elastic", [True, False])
+def test_the_coordinator_dies(together, tmp_path, elastic):
+    options = ["--elastic"] if elastic else []
+    program = together.programs / "no_coordinator.py"
+    status, said = launch(together, "-n", "2", *options, program, tmp_path / "died", tmp_path / "kept")
+    again = "started again" if elastic else "ended"
+    assert f"rabbet launch: the coordinator has ended; all are {again}" in said, said
+    assert status == (0 if elastic else 1) and said.count("all is well") == (2 if elastic else 0), said
+    assert said.count("begins at 3") == (2 if elastic else 0), said

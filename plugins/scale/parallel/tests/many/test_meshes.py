@@ -1,0 +1,154 @@
+"""Meshes: which one is current, how they change, orders of devices; and the modules by older names."""
+
+import pickle
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.errors import ShardingError
+from rabbet.experimental import mesh_utils, topologies
+from rabbet.experimental.pjit import pjit
+from rabbet.experimental.shard_map import shard_map
+from rabbet.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    auto_axes,
+    get_abstract_mesh,
+    get_mesh,
+    reshard,
+    use_abstract_mesh,
+    use_mesh,
+)  # fmt: skip
+from rabbet.sharding import PartitionSpec as P
+
+pytestmark = pytest.mark.library
+
+MESH = rb.make_mesh((4, 2), ("x", "y"))
+HOST = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def test_the_current_mesh():
+    assert get_mesh().empty and get_abstract_mesh().empty and get_mesh().size == 0
+    with use_mesh(MESH) as mesh:
+        assert mesh is MESH and get_mesh() is MESH and get_abstract_mesh() == MESH.abstract_mesh
+        with use_abstract_mesh(AbstractMesh((2,), ("z",))):
+            assert get_abstract_mesh().axis_names == ("z",) and get_mesh() is MESH
+    held = use_mesh(MESH)
+    assert get_mesh().empty  # nothing happens before `with`
+    with held:
+        assert rb.get_mesh() is MESH
+    with pytest.raises(TypeError, match="use_mesh takes a Mesh or None, got AbstractMesh"):
+        use_mesh(MESH.abstract_mesh)
+
+
+def test_axes_by_their_types():
+    assert (MESH.auto_axes, MESH.explicit_axes, MESH.manual_axes) == (("x", "y"), (), ())
+    assert MESH.are_all_axes_auto and not MESH.are_all_axes_manual
+    inside = MESH.abstract_mesh.update_axis_types({"x": AxisType.Manual})
+    assert inside.axis_types == (AxisType.Manual, AxisType.Auto) and inside.manual_axes == ("x",)
+    assert MESH.update(axis_names=("a", "b")).shape_tuple == (("a", 4), ("b", 2))
+    assert MESH.abstract_mesh.update(axis_sizes=(2, 4)).shape_tuple == (("x", 2), ("y", 4))
+
+
+def test_meshes_and_shardings_pickle():
+    for thing in (MESH, MESH.abstract_mesh, NamedSharding(MESH, P("x", None)), P(("x", "y")), AxisType.Auto):
+        assert pickle.loads(pickle.dumps(thing)) == thing
+
+
+def test_orders_of_devices():
+    grid = mesh_utils.create_device_mesh((4, 2))
+    assert Mesh(grid, ("x", "y")) == MESH
+    with pytest.raises(ShardingError, match=r"\(3, 2\) has 6 places, and there are 8 devices"):
+        mesh_utils.create_device_mesh((3, 2))
+    one = mesh_utils.create_hybrid_device_mesh((4, 2), (1, 1), process_is_granule=True)
+    assert (one == grid).all()
+    with pytest.raises(ShardingError, match="has 2 places, and there are 1 processes"):
+        mesh_utils.create_hybrid_device_mesh((4, 1), (1, 2), process_is_granule=True)
+    with pytest.raises(ShardingError, match="knows no slice; give process_is_granule=True"):
+        mesh_utils.create_hybrid_device_mesh((2, 2), (2, 1))
+
+
+class Slices:
+    """A device that knows its slice."""
+
+    def __init__(self, number):
+        self.process_index, self.raw = 0, type("Raw", (), {"slice_index": number})
+
+
+def test_the_slower_network_is_outermost():
+    first, second = [Slices(0) for _ in range(4)], [Slices(1) for _ in range(4)]
+    grid = mesh_utils.create_hybrid_device_mesh((2, 2), (2, 1), [*second, *first])
+    assert grid.shape == (4, 2)
+    assert list(grid[:2].flat) == first and list(grid[2:].flat) == second
+
+
+def test_arrays_laid_out_anew():
+    pytest.importorskip("rabbet_jit")
+    moved = reshard(HOST, NamedSharding(MESH, P("y", "x")))
+    assert moved.sharding.spec == P("y", "x") and (np.asarray(moved) == HOST).all()
+    with use_mesh(MESH):
+        again = rb.jit(lambda x: rb.reshard(x * 2, P(None, "x")))(moved)
+        assert again.sharding.spec == P(None, "x") and (np.asarray(again) == 2 * HOST).all()
+        f = auto_axes(lambda x: lax.reshape(x, (32,)), out_sharding=P("x"))
+        assert f(moved).sharding.spec == P("x") and f(moved, out_sharding=P("y")).sharding.spec == P("y")
+    with pytest.raises(TypeError, match="give out_sharding"):
+        auto_axes(lax.neg)(HOST)
+
+
+def test_older_names():
+    pytest.importorskip("rabbet_jit")
+    rows = NamedSharding(MESH, P("x"))
+    assert pjit(lax.neg, in_shardings=rows, out_shardings=rows)(HOST).sharding == rows
+    f = shard_map(lambda x: lax.psum(x, "x"), MESH, in_specs=P("x"), out_specs=P(), auto=frozenset({"y"}))
+    np.testing.assert_allclose(rb.jit(f)(HOST), HOST.reshape(4, 2, 4).sum(0))
+    with pytest.raises(ShardingError, match="may differ"):
+        shard_map(lambda x: x, MESH, P("x"), P())(HOST)
+    shard_map(lambda x: x, MESH, P("x"), P(), check_rep=False)(HOST)
+
+
+def test_topologies():
+    here = topologies.get_attached_topology()
+    assert here.devices == rb.devices() and topologies.get_topology_desc().devices == rb.devices()
+    assert topologies.make_mesh(here, (4, 2), ("x", "y")) == MESH
+    there = topologies.get_topology_desc("16", "cpu")
+    mesh = topologies.make_mesh(there, (2, 8), ("x", "y"))
+    assert len(there.devices) == 16 and mesh.shape == {"x": 2, "y": 8} and "16" in repr(there)
+    with pytest.raises(ShardingError, match="has 4 places, and there are 16 devices"):
+        topologies.make_mesh(there, (4,), ("x",))
+    with pytest.raises(rb.errors.ConfigError, match="chip without a topology_name"):
+        topologies.get_topology_desc(chip="v9")
+    with pytest.raises(rb.errors.ConfigError, match="there is no CPU topology 'few'"):
+        topologies.get_topology_desc("few", "cpu")
+    with pytest.raises(rb.errors.MissingPluginError, match="no installed package offers platform 'mars'"):
+        topologies.get_topology_desc("8", "mars")
+
+
+def test_shardings_without_devices_mean_the_mesh_that_is_set():
+    jit = pytest.importorskip("rabbet_jit").jit
+    rows, wanted = NamedSharding(MESH.abstract_mesh, P("x")), NamedSharding(MESH, P("x"))
+    lay = lambda x: lax.with_sharding_constraint(x * 2, rows)
+    with use_mesh(MESH):
+        for out in (
+            jit(lay)(HOST),
+            lay(HOST),
+            jit(lambda: lay(lax.full((8, 4), 1.0)))(),
+            rb.device_put(HOST, rows),
+        ):
+            assert out.sharding.is_equivalent_to(wanted, 2), out.sharding
+    assert rb.eval_shape(lay, HOST).shape == (8, 4)
+    with pytest.raises(ShardingError, match="names no devices, and no mesh of these axes was set"):
+        jit(lambda x: lay(x))(HOST)
+
+
+def test_a_format_stands_for_its_sharding():
+    jit = pytest.importorskip("rabbet_jit").jit
+    layout = pytest.importorskip("rabbet.experimental.layout")
+    rows = NamedSharding(MESH, P("x"))
+    lay = lambda x: lax.with_sharding_constraint(x, layout.Format(layout.Layout((0, 1)), rows))
+    assert lay(HOST).sharding == rows and jit(lay)(HOST).sharding.is_equivalent_to(rows, 2)
+    by_columns = layout.Format(layout.Layout((1, 0)), rows)
+    assert lax.with_sharding_constraint(HOST, by_columns).format == by_columns
+    assert jit(lambda x: lax.with_sharding_constraint(x, by_columns))(HOST).sharding.is_equivalent_to(rows, 2)

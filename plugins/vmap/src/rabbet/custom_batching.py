@@ -1,8 +1,0 @@
-"""Functions that say themselves how they are mapped by ``vmap``."""
-
-from rabbet.extend.functions import public_module
-from rabbet_vmap.custom import custom_vmap, sequential_vmap
-
-__all__ = ["custom_vmap", "sequential_vmap"]
-
-public_module(globals())

@@ -1,0 +1,1 @@
+"""A differential fuzzer: random programs, run in ways that must agree. ``python tools/check/fuzz --help``."""

@@ -1,1 +1,0 @@
-"""A differential fuzzer: random programs, run in ways that must agree. ``python tools/fuzz --help``."""
