@@ -6,11 +6,11 @@
 A package says of itself, in the table `[tool.rabbet]` of its pyproject.toml:
 
 - `brings`: a line of README;
-- `extra`, where it is no standard package: the extra of the distribution `rabbet` that installs it ("by hand":
-  none that these lists know), and `extra-needs`: the extra of its own that is meant;
+- `extra`, where it is no standard package: the extra of the distribution `rabbet` that installs it
+  ("by hand": none that these lists know), and `extra-needs`: the extra of its own that is meant;
 - `matrix = false`: environments of tests do not have it, but those made for it;
 - `tests`: marks that all its tests have (conftest.py);
-- `type-checked = false`: mypy does not read it.
+- `type-checked = false`, or the paths that mypy reads.
 
 Lists stand between lines that say `made by tools/write/packages.py: NAME` and `end of NAME`.
 """
@@ -64,7 +64,7 @@ def namespace_folders() -> list[str]:
         if folder != "core":
             for inner in (ROOT / folder / "src").glob("rabbet/**/"):
                 if (
-                    any(inner.glob("*"))
+                    any(inner.glob("**/*.py"))
                     and not (inner / "__init__.py").exists()
                     and "__pycache__" not in inner.parts
                 ):
@@ -76,8 +76,9 @@ def modules() -> list[str]:
     """Modules that the type checker reads: packages, and what lies in the namespace of ``rabbet``."""
     found = []
     for folder, package in packages().items():
-        if about(package).get("type-checked", True):
-            for path in paths(folder, package):
+        checked = about(package).get("type-checked", about(package).get("matrix", True))
+        if checked:
+            for path in paths(folder, package) if checked is True else checked:
                 place = ROOT / folder / "src" / path
                 inner = (
                     sorted(place.iterdir())
@@ -87,7 +88,7 @@ def modules() -> list[str]:
                 found += [
                     ".".join(one.relative_to(ROOT / folder / "src").with_suffix("").parts)
                     for one in inner
-                    if one.suffix == ".py" or (one / "__init__.py").exists()
+                    if (one / "__init__.py").exists()
                 ]
     return sorted(set(found))
 
