@@ -90,8 +90,7 @@ def modules() -> list[str]:
                     for one in inner
                     if (one / "__init__.py").exists()
                 ]
-    # Packages of their own come first: mypy misreads `from rabbet import config` of a module that it meets later.
-    return sorted(set(found), key=lambda name: (not name.startswith("rabbet_"), name))
+    return sorted(set(found))
 
 
 def quoted(names: list[str], indent: str = "    ") -> str:

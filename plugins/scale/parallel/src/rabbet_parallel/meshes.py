@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
-from rabbet import config
+import rabbet as rb
 from rabbet import devices as all_devices
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import Setting
@@ -39,7 +39,7 @@ def meshes_from(value):
 
 
 # A setting, since what is traced under one mesh means something else under another.
-config.define(
+rb.config.define(
     Setting(
         "meshes", (), meshes_from, "The meshes that are set, innermost last; rb.set_mesh(mesh) sets them.",
         traced=True,
@@ -57,7 +57,7 @@ class Current(threading.local):
     @property
     def meshes(self):
         """All of them."""
-        return config.meshes
+        return rb.config.meshes
 
     def push(self, mesh):
         """Make a mesh the current one."""
@@ -69,7 +69,7 @@ class Current(threading.local):
 
     def within(self, mesh):
         """Make a mesh the current one; a context manager that has been entered."""
-        override = config.override(meshes=(*self.meshes, mesh))
+        override = rb.config.override(meshes=(*self.meshes, mesh))
         override.__enter__()
         return override
 
