@@ -28,6 +28,7 @@ GROUPS = {
     "transformations": "what is done with functions",
     "language": "what programs may hold besides operations",
     "functions": "libraries of functions",
+    "kernels": "functions that are written for hardware",
     "dtypes": "number formats",
     "scale": "many devices, many processes, large data",
     "interop": "other formats, other frameworks",

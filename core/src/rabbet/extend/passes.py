@@ -10,6 +10,7 @@ from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, wit
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import (
     ClosedJaxpr,
+    Enclosing,
     Equation,
     Jaxpr,
     Literal,
@@ -25,6 +26,7 @@ from rabbet.trace.staging import stage
 
 __all__ = [
     "ClosedJaxpr",
+    "Enclosing",
     "Equation",
     "Jaxpr",
     "Literal",

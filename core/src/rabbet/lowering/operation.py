@@ -35,6 +35,7 @@ class Site:
     in_avals = property(lambda self: [v.aval for v in self._equation.inputs])
     out_avals = property(lambda self: [v.aval for v in self._equation.outputs])
     out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")
+    where = property(lambda self: self._equation.where, doc="The user's line, as equations keep it, or None.")
 
     def __getitem__(self, name):
         return self.params[name]

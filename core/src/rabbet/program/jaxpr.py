@@ -372,6 +372,31 @@ def bodies_of(op):
     return found
 
 
+class Enclosing:
+    """A parameter of an operator that holds programs which passes leave as they are, such as a kernel's.
+
+    They are shown where the program is printed, and their effects are the operator's. A subclass says in
+    ``programs`` which there are; its ``str`` is what is shown beside them.
+
+    Example:
+      >>> from rabbet.extend.passes import Enclosing, stage
+      >>> class Kernel(Enclosing):
+      ...     def __init__(self, program):
+      ...         self.program = program
+      ...     def programs(self):
+      ...         return [("program", self.program)]
+      ...     def __str__(self):
+      ...         return "kernel"
+      >>> kernel = Kernel(stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr)
+      >>> [name for name, _ in kernel.programs()]
+      ['program']
+    """
+
+    def programs(self) -> list:
+        """Pairs of a name and a ``Jaxpr``."""
+        raise NotImplementedError(f"{type(self).__name__}.programs")
+
+
 def effects_of(op):
     """The effects of an operator and of the programs that it carries.
 
@@ -384,6 +409,9 @@ def effects_of(op):
     effects = op.primitive.effects_of(op.params)
     for _, body in bodies_of(op):
         effects |= body.effects
+    for value in op.params.values():
+        if isinstance(value, Enclosing):
+            effects = effects.union(*[body.effects for _, body in value.programs()])
     return effects
 
 
@@ -398,6 +426,7 @@ def effects_in(equations):
 
 __all__ = [
     "ClosedJaxpr",
+    "Enclosing",
     "Equation",
     "Jaxpr",
     "Literal",

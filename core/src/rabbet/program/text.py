@@ -81,7 +81,7 @@ def _equation(eqn, names):
         if v is not None and not callable(v) and type(v) is not PyTreeDef
     }
     nested = {k: v for k, v in params.items() if _has_body(v)}
-    flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested)
+    flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested or _encloses(v))
     bound = f"{_binders(eqn.outputs, names)} = " if eqn.outputs else ""
     head = f"{bound}{eqn.op.primitive.name}"
     if not nested:
@@ -90,9 +90,9 @@ def _equation(eqn, names):
     if flat:
         lines.append((f"  {flat}", eqn.where))
     for name, value in nested.items():
-        for body in value if type(value) is tuple else (value,):
+        for shown, body in _bodies(name, value):
             (first, _), *rest = _lines(body, names)
-            lines += [(f"  {name}={first}", eqn.where), *[("  " + line, at) for line, at in rest]]
+            lines += [(f"  {shown}={first}", eqn.where), *[("  " + line, at) for line, at in rest]]
     return [*lines, (f"] {operands}".rstrip(), eqn.where)]
 
 
@@ -103,11 +103,23 @@ def is_literal(v):
 
 def _has_body(value):
     is_program = lambda x: hasattr(x, "equations")
-    return is_program(value) or (type(value) is tuple and any(map(is_program, value)))
+    return is_program(value) or (type(value) is tuple and any(map(is_program, value))) or _encloses(value)
+
+
+def _encloses(value):
+    """Whether a parameter is an ``Enclosing``, which this module cannot import."""
+    return callable(getattr(value, "programs", None))
+
+
+def _bodies(name, value):
+    """The programs of a parameter, each with what it is called."""
+    if _encloses(value):
+        return [(f"{name}.{inner}", body) for inner, body in value.programs()]
+    return [(name, body) for body in (value if type(value) is tuple else (value,))]
 
 
 def _param(value):
-    name = getattr(value, "name", None)
+    name = None if _encloses(value) else getattr(value, "name", None)
     return name if isinstance(name, str) else str(value)
 
 

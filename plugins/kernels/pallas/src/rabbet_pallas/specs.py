@@ -1,0 +1,240 @@
+"""What says how arrays are cut into blocks: ``BlockSpec``, the kinds of its dimensions, ``GridSpec``."""
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from rabbet.extend.primitive import ShapedArray
+
+
+class MemorySpace(enum.Enum):
+    """Where a reference lies, for hardware that has several memories. On the CPU there is one.
+
+    ``ANY`` leaves the whole array where it is, without a window of blocks.
+    """
+
+    ANY = "any"
+    DEFAULT = "default"
+    ERROR = "error"
+    INDEX = "index"
+    KEY = "key"
+    HOST = "host"
+    HBM = "hbm"
+    VMEM = "vmem"
+    VMEM_SHARED = "vmem_shared"
+    SMEM = "smem"
+    CMEM = "cmem"
+    SEMAPHORE = "semaphore"
+
+    def __call__(self, shape: Any, dtype: Any = None) -> "MemoryRef":
+        """A reference of this shape and dtype in this memory, for ``scratch_shapes`` and ``run_scoped``."""
+        if dtype is None:
+            shape, dtype = shape.shape, shape.dtype
+        return MemoryRef(ShapedArray(tuple(shape), dtype), self)
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether arrays in it are not cut into windows."""
+        return self in (MemorySpace.ANY, MemorySpace.HBM, MemorySpace.HOST)
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryRef:
+    """The type of a reference: of a scratch array, or of a semaphore.
+
+    Args:
+      inner_aval: the type of its values, with a shape and a dtype.
+      memory_space: a ``MemorySpace``.
+      kind: for semaphores "regular", "dma" or "barrier".
+    """
+
+    inner_aval: Any
+    memory_space: Any = None
+    kind: str | None = None
+
+    shape = property(lambda self: self.inner_aval.shape, doc="The shape of its values.")
+    dtype = property(lambda self: self.inner_aval.dtype, doc="The dtype of its values.")
+
+    def get_array_aval(self) -> Any:
+        """The type of its values."""
+        return self.inner_aval
+
+    def get_ref_aval(self) -> "MemoryRef":
+        """Itself."""
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocked:
+    """A dimension in blocks of ``block_size``; the index map gives the number of the block. An int in a block
+    shape says the same.
+    """
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Squeezed:
+    """A dimension of which a block has one element, and which the kernel does not see. None in a block shape
+    says the same.
+    """
+
+    block_size = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """A dimension in blocks of ``block_size`` that begin at any element, which the index map gives.
+
+    Args:
+      padding: how far the array reaches beyond its beginning and its end, with undefined elements; places
+        are counted from the beginning of the padding.
+    """
+
+    block_size: int
+    padding: tuple[int, int] = (0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class BoundedSlice:
+    """A dimension in blocks of at most ``block_size``; the index map gives ``ds(start, size)``."""
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Indirect:
+    """A dimension whose indices come from an array; only SparseCore has it, and it is refused."""
+
+    block_size: int
+
+
+class RevisitMode(enum.Enum):
+    """When a block is fetched again; a hint for TPUs."""
+
+    ANY = "any"
+    IMMEDIATE = "immediate"
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffered:
+    """How many buffers a window has while the next blocks are fetched; a hint for TPUs.
+
+    Args:
+      buffer_count: the number of buffers.
+      use_lookahead, revisit, prefetched_count: hints for TPUs.
+    """
+
+    buffer_count: int | tuple[int, int]
+    use_lookahead: bool = False
+    revisit: RevisitMode | None = None
+    prefetched_count: int = 0
+
+
+@dataclasses.dataclass
+class BlockSpec:
+    """How an array is cut into blocks, and which of them a program of the grid gets.
+
+    Args:
+      block_shape: for each dimension of the array an int, ``Blocked``, None or ``Squeezed``, ``Element`` or
+        ``BoundedSlice``; None: the whole array is one block.
+      index_map: a function from the indices of the grid (and the references to scalars fetched before, if
+        there are any) to the block's number along each dimension; None: zeros.
+      pipeline_mode: ``Buffered``, a hint.
+      memory_space: a ``MemorySpace``; with ``ANY`` the kernel gets the whole array.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.BlockSpec((8, 128), lambda i, j: (i, j)).block_shape
+      (8, 128)
+    """
+
+    block_shape: Any = None
+    index_map: Callable[..., Any] | None = None
+    pipeline_mode: Buffered | None = dataclasses.field(default=None, repr=False)
+    memory_space: Any = dataclasses.field(default=None, kw_only=True)
+
+    def replace(self, **changes: Any) -> "BlockSpec":
+        """The same with some arguments changed."""
+        return dataclasses.replace(self, **changes)
+
+
+class NoBlockSpec:
+    """Stands for an argument that was not given."""
+
+    def __repr__(self) -> str:
+        return "no_block_spec"
+
+
+no_block_spec = NoBlockSpec()
+
+
+@dataclasses.dataclass
+class GridSpec:
+    """A grid with the blocks of its operands and results.
+
+    Args:
+      grid: an int, or a tuple of ints and computed integers.
+      in_specs, out_specs: trees of ``BlockSpec``, prefixes of the operands and of ``out_shape``.
+      scratch_shapes: a sequence or dict of references such as ``tpu.VMEM((8, 128), "float32")``.
+    """
+
+    grid: Any = ()
+    in_specs: Any = no_block_spec
+    out_specs: Any = no_block_spec
+    scratch_shapes: Any = ()
+    num_scalar_prefetch = 0
+
+
+@dataclasses.dataclass
+class PrefetchScalarGridSpec:
+    """A grid whose first operands are arrays of integers that index maps read.
+
+    Args:
+      num_scalar_prefetch: how many of the operands come first: index maps and the kernel get references to
+        them.
+      grid, in_specs, out_specs, scratch_shapes: as for ``GridSpec``; ``in_specs`` are for the other operands.
+    """
+
+    num_scalar_prefetch: int
+    grid: Any = ()
+    in_specs: Any = no_block_spec
+    out_specs: Any = no_block_spec
+    scratch_shapes: Any = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CostEstimate:
+    """What a kernel is said to cost.
+
+    Args:
+      flops, transcendentals, bytes_accessed, remote_bytes_transferred: for the whole call.
+    """
+
+    flops: int
+    transcendentals: int
+    bytes_accessed: int
+    remote_bytes_transferred: int = 0
+
+
+__all__ = [
+    "BlockSpec",
+    "Blocked",
+    "BoundedSlice",
+    "Buffered",
+    "CostEstimate",
+    "Element",
+    "GridSpec",
+    "Indirect",
+    "MemoryRef",
+    "MemorySpace",
+    "NoBlockSpec",
+    "PrefetchScalarGridSpec",
+    "RevisitMode",
+    "Squeezed",
+    "no_block_spec",
+]
