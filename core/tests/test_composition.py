@@ -73,7 +73,7 @@ def test_importing_rabbet_loads_no_plugin_and_nothing_heavy():
 
 def test_importing_starts_no_device():
     done = python(
-        "import rabbet; from rabbet.runtime import devices;"
+        "import rabbet; from rabbet.runtime.platforms import devices;"
         "print(devices.default_clients.cache_info().currsize and list(devices.default_clients().running()))"
     )
     assert done.stdout.strip() in ("0", "[]"), done.stdout + done.stderr
@@ -212,4 +212,4 @@ def test_dir_lists_core_and_what_plugins_offer():
 
 def test_core_modules_are_attributes():
     assert rb.extend.transform.Interpreter and rb.messages.source_positions.caller
-    assert rb.runtime.array.Array is rb.Array
+    assert rb.runtime.arrays.array.Array is rb.Array

@@ -132,6 +132,6 @@ def test_builds_differ(here):
 
 
 def test_a_file_of_an_installed_package():
-    assert find_library("rabbet.runtime", "c_api.py").name == "c_api.py"
-    assert find_library("rabbet.runtime", "no_such_file.so") is None
+    assert find_library("rabbet.runtime.platforms", "c_api.py").name == "c_api.py"
+    assert find_library("rabbet.runtime.platforms", "no_such_file.so") is None
     assert find_library("no_such_package", "x.so") is find_library("no_such.package", "x.so") is None

@@ -48,7 +48,7 @@ def test_a_program_that_wants_too_much_is_named_with_what_lives(monkeypatch):
     message = str(caught.value)
     assert "while running 'broadcast_in_dim': 1024.0 TiB could not be allocated" in message
     assert f"on {device}" in message and "3 x float32[7, 11]" in message
-    assert "test_exhausted.py" in message  # the line that makes the array
+    assert "test_memory_exhausted.py" in message  # the line that makes the array
     assert isinstance(caught.value, MemoryError) and caught.value.__cause__ is None
     assert float(kept[0][0, 0]) == 1.0
     assert lax.add(kept[0], kept[1]).shape == (7, 11)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import foreign
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 CATALOGUE = ROOT / "core" / "src" / "rabbet" / "plugins" / "catalogue.json"
 # Objects of these types are values, and the docstring that they have is their type's.
 VALUES = (bool, int, float, complex, str, bytes, tuple, list, dict, frozenset, type(None))

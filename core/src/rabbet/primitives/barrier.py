@@ -17,7 +17,7 @@ WORTH_KEEPING = 1024
 keep_apart = Primitive(
     "keep_apart",
     lambda x: x,
-    kinds=("increasing", "linear", "elementwise"),
+    kinds=("increasing", "linear", "elementwise", "distinct"),
     doc="x, kept apart from what made it by the compiler for CPUs",
 )
 
@@ -46,6 +46,7 @@ optimization_barrier = Primitive(
     "optimization_barrier",
     lambda *xs: xs,
     multiple_results=True,
+    kinds=("finite_slope", "distinct"),
     doc="the operands, all of which are computed before any of the results is used",
 )
 

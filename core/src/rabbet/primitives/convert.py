@@ -138,7 +138,7 @@ def reduce_precision_aval(x, exponent_bits, mantissa_bits):
 reduce_precision = Primitive(
     "reduce_precision",
     reduce_precision_aval,
-    kinds=("increasing", "elementwise"),
+    kinds=("increasing", "elementwise", "finite_slope"),
     doc="x rounded to fewer bits",
 )
 
@@ -161,7 +161,8 @@ def transpose_reduce_precision(op, ct, x):
 
 # ------------------------------------------------------------------------------------------ stop_gradient
 stop_gradient = Primitive(
-    "stop_gradient", lambda x: x, kinds=("increasing", "elementwise"), doc="x, with derivative zero"
+    "stop_gradient", lambda x: x, kinds=("increasing", "elementwise", "finite_slope"),
+    doc="x, with derivative zero",
 )
 stop_gradient.rule("jvp")(no_tangent)
 

@@ -237,14 +237,24 @@ def transpose_div(op, ct, x, y):
 
 # ----------------------------------------------------------------------------------------------- rounding
 floor = unary(
-    "floor", "stablehlo.floor", FLOATS, kinds=("increasing",), doc="the largest integer not above x"
+    "floor",
+    "stablehlo.floor",
+    FLOATS,
+    kinds=("increasing", "finite_slope"),
+    doc="the largest integer not above x",
 )
-ceil = unary("ceil", "stablehlo.ceil", FLOATS, kinds=("increasing",), doc="the smallest integer not below x")
+ceil = unary(
+    "ceil",
+    "stablehlo.ceil",
+    FLOATS,
+    kinds=("increasing", "finite_slope"),
+    doc="the smallest integer not below x",
+)
 round_even = unary(
     "round_even",
     "stablehlo.round_nearest_even",
     FLOATS,
-    kinds=("increasing",),
+    kinds=("increasing", "finite_slope"),
     doc="to the nearest integer, ties to even",
 )
 round_away = unary(
@@ -300,17 +310,23 @@ cbrt = unary(
     tolerant=True, derivative=lambda x, out: div(1.0 / 3.0, mul(out, out)), doc="real cube root",
 )  # fmt: skip
 logistic = unary(
-    "logistic", "stablehlo.logistic", INEXACT, kinds=("increasing",),
+    "logistic", "stablehlo.logistic", INEXACT, kinds=("increasing", "finite_slope"),
     tolerant=True, derivative=lambda x, out: mul(out, sub(1.0, out)), doc="1 / (1 + e ** -x)",
 )  # fmt: skip
 tanh = unary(
-    "tanh", "stablehlo.tanh", INEXACT, kinds=("increasing",),
+    "tanh", "stablehlo.tanh", INEXACT, kinds=("increasing", "finite_slope"),
     tolerant=True, derivative=lambda x, out: sub(1.0, mul(out, out)), doc="hyperbolic tangent",
 )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------- trigonometry
 sin = unary(
-    "sin", "stablehlo.sine", INEXACT, tolerant=True, derivative=lambda x, out: cos(x), doc="sine of x radians"
+    "sin",
+    "stablehlo.sine",
+    INEXACT,
+    kinds=("finite_slope",),
+    tolerant=True,
+    derivative=lambda x, out: cos(x),
+    doc="sine of x radians",
 )
 cos = unary(
     "cos",
@@ -319,6 +335,7 @@ cos = unary(
     tolerant=True,
     derivative=lambda x, out: neg(sin(x)),
     doc="cosine of x radians",
+    kinds=("finite_slope",),
 )
 tan = unary(
     "tan",

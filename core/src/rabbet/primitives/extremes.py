@@ -39,13 +39,13 @@ def _share_of_smaller(mine, other, out):
 
 
 max = binary(  # JAX's name
-    "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing",),
+    "max", "stablehlo.maximum", NUMBERS + "b", kinds=("increasing", "finite_slope"),
     partials=(_share_of_larger, lambda x, y, out: _share_of_larger(y, x, out)),
     doc="the larger of x and y; NaN if either is; complex numbers by their real parts first",
     complex_pick=complex_order.larger,  # StableHLO compares real parts only
 )  # fmt: skip
 min = binary(  # JAX's name
-    "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing",),
+    "min", "stablehlo.minimum", NUMBERS + "b", kinds=("increasing", "finite_slope"),
     partials=(_share_of_smaller, lambda x, y, out: _share_of_smaller(y, x, out)),
     doc="the smaller of x and y; NaN if either is; complex numbers by their real parts first",
     complex_pick=complex_order.smaller,
@@ -65,7 +65,7 @@ def clamp_aval(low, x, high):
 
 
 clamp = Primitive(
-    "clamp", clamp_aval, kinds=("increasing", "elementwise"), operands=("min", "x", "max"),
+    "clamp", clamp_aval, kinds=("increasing", "elementwise", "finite_slope"), operands=("min", "x", "max"),
     doc="min(max(x, low), high)",
 )  # fmt: skip
 

@@ -149,7 +149,7 @@ def select_n_aval(which, *cases):
 
 
 select_n = Primitive(
-    "select_n", select_n_aval, kinds=("elementwise",), adopt=1, operands=("which", "*cases"),
+    "select_n", select_n_aval, kinds=("elementwise", "finite_slope"), adopt=1, operands=("which", "*cases"),
     doc="cases[which], elementwise; a boolean selector takes the second case where it is true",
 )  # fmt: skip
 

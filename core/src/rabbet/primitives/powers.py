@@ -101,7 +101,9 @@ def jvp_pow(op, x, y):
     return Dual(out, tangent)
 
 
-square = unary("square", None, NUMBERS, derivative=lambda x, out: mul(x, 2.0), doc="x * x")
+square = unary(
+    "square", None, NUMBERS, kinds=("finite_slope",), derivative=lambda x, out: mul(x, 2.0), doc="x * x"
+)
 
 
 @square.decompose
@@ -112,12 +114,12 @@ def square_as_product(op, x):
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf = unary(
-    "erf", "chlo.erf", FLOATS, kinds=("increasing",),
+    "erf", "chlo.erf", FLOATS, kinds=("increasing", "finite_slope"),
     derivative=lambda x, out: mul(exp(neg(mul(x, x))), TWO_OVER_SQRT_PI),
     doc="the error function (DLMF 7.2.1)",
 )  # fmt: skip
 erfc = unary(
-    "erfc", "chlo.erfc", FLOATS, kinds=("decreasing",), tolerant=True,
+    "erfc", "chlo.erfc", FLOATS, kinds=("decreasing", "finite_slope"), tolerant=True,
     derivative=lambda x, out: mul(exp(neg(mul(x, x))), -TWO_OVER_SQRT_PI),
     doc="1 - erf(x), exact for large x",
 )  # fmt: skip
@@ -133,7 +135,7 @@ def abs_aval(x):
 
 
 abs = Primitive(
-    "abs", abs_aval, kinds=("elementwise",), operands=("x",),
+    "abs", abs_aval, kinds=("elementwise", "finite_slope"), operands=("x",),
     doc="the modulus of x; real for complex x",
 )  # fmt: skip
 
@@ -171,7 +173,9 @@ def jvp_abs(op, x):
     return Dual(out, complex_parts.real(mul(x.tangent, complex_parts.conj(direction))))
 
 
-sign = unary("sign", None, NUMBERS, own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x")
+sign = unary(
+    "sign", None, NUMBERS, kinds=("finite_slope",), own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x"
+)
 
 
 @sign.rule("lower")

@@ -31,11 +31,11 @@ reduce_prod = reduction(
 )
 reduce_max = reduction(
     "reduce_max", "stablehlo.maximum", NUMBERS + "b", lambda t: extreme(t, False), "the maximum over axes",
-    kinds=("increasing",), of_complex=extremes.max,
+    kinds=("increasing", "finite_slope"), of_complex=extremes.max,
 )  # fmt: skip
 reduce_min = reduction(
     "reduce_min", "stablehlo.minimum", NUMBERS + "b", lambda t: extreme(t, True), "the minimum over axes",
-    kinds=("increasing",), of_complex=extremes.min,
+    kinds=("increasing", "finite_slope"), of_complex=extremes.min,
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, ref
 
 KINDS = (
     "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
-    "effect",
+    "effect", "finite_slope", "distinct",
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 

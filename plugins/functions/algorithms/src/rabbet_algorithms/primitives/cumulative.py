@@ -157,8 +157,12 @@ cumsum = cumulative(
     "cumsum", NUMBERS, "the sum of all elements up to each one", kinds=("increasing", "linear")
 )
 cumprod = cumulative("cumprod", NUMBERS, "the product of all elements up to each one")
-cummax = cumulative("cummax", NUMBERS, "the maximum of all elements up to each one", kinds=("increasing",))
-cummin = cumulative("cummin", NUMBERS, "the minimum of all elements up to each one", kinds=("increasing",))
+cummax = cumulative(
+    "cummax", NUMBERS, "the maximum of all elements up to each one", kinds=("increasing", "finite_slope")
+)
+cummin = cumulative(
+    "cummin", NUMBERS, "the minimum of all elements up to each one", kinds=("increasing", "finite_slope")
+)
 cumlogsumexp = cumulative(
     "cumlogsumexp", INEXACT, "log(sum(exp(elements up to each one))), without overflow", kinds=("increasing",)
 )

@@ -60,6 +60,7 @@ def sort_aval(*operands, dimension, is_stable, num_keys):
 sort = Primitive(
     "sort",
     sort_aval,
+    kinds=("finite_slope",),
     multiple_results=True,
     doc="arrays sorted along a dimension by the first num_keys of them",
 )

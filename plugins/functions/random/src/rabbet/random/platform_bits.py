@@ -101,7 +101,11 @@ def rng_uniform_aval(a, b, shape):
 
 
 uniform_primitive = Primitive(
-    "rng_uniform", rng_uniform_aval, adopt=0, doc="random numbers from a to b, new ones at each call"
+    "rng_uniform",
+    rng_uniform_aval,
+    adopt=0,
+    kinds=("distinct",),
+    doc="random numbers from a to b, new ones at each call",
 )
 uniform_primitive.rule("jvp")(
     refusing(

@@ -31,7 +31,7 @@ def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
 
 
 checkpoint = Primitive(
-    "checkpoint", checkpoint_aval, kinds=("body",), multiple_results=True,
+    "checkpoint", checkpoint_aval, kinds=("body", "distinct"), multiple_results=True,
     doc="a program whose intermediate values reverse mode computes again",
 )  # fmt: skip
 
