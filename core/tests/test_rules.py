@@ -377,7 +377,7 @@ def test_the_message_names_the_primitive_its_kinds_both_places_and_what_to_write
     with pytest.raises(MissingRule) as caught:
         toys.enclose(lambda x: lax.sin(x))((0.0, 1.0))
     first, called, owner, table, fix = lines_of(caught)
-    assert first == "no 'enclose' rule for primitive 'sin' (kinds: elementwise)"
+    assert first == "no 'enclose' rule for primitive 'sin' (kinds: finite_slope, elementwise)"
     assert called.startswith("  called at ") and "test_rules.py:" in called
     assert owner.startswith("  primitive 'sin' of rabbet-core ") and "elementwise.py:" in owner
     assert table.startswith("  table 'enclose' of rabbet-testing ") and "toys.py:" in table
@@ -403,7 +403,7 @@ def test_the_message_shows_by_which_rule_it_was_reached():
     with pytest.raises(MissingRule) as caught:
         toys.enclose(lambda x: run(Reluctant(), fn, [x]))((0.0, 1.0))
     first, reached, called, *_ = lines_of(caught)
-    assert first == "no 'enclose' rule for primitive 'cos' (kinds: elementwise)"
+    assert first == "no 'enclose' rule for primitive 'cos' (kinds: finite_slope, elementwise)"
     assert reached.startswith("  reached from the 'reluctant' rule for 'mul' (")
     assert f"test_rules.py:{mul_by_parts.__code__.co_firstlineno}" in reached
     assert f"test_rules.py:{fn.__code__.co_firstlineno + 1}" in called

@@ -10,7 +10,6 @@ from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, wit
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import (
     ClosedJaxpr,
-    Enclosing,
     Equation,
     Jaxpr,
     Literal,
@@ -26,7 +25,6 @@ from rabbet.trace.staging import stage
 
 __all__ = [
     "ClosedJaxpr",
-    "Enclosing",
     "Equation",
     "Jaxpr",
     "Literal",

@@ -13,8 +13,10 @@ from rabbet.primitives.inlining import inline
 from rabbet.primitives.reducing import extreme
 from rabbet.primitives.regions import emit_pairs
 from rabbet.primitives.zeros import spread
+from rabbet.program.jaxpr import Enclosing
 
 __all__ = [
+    "Enclosing",
     "at_axis",
     "at_front",
     "axes_valid",

@@ -379,7 +379,8 @@ class Enclosing:
     ``programs`` which there are; its ``str`` is what is shown beside them.
 
     Example:
-      >>> from rabbet.extend.passes import Enclosing, stage
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.rules import Enclosing
       >>> class Kernel(Enclosing):
       ...     def __init__(self, program):
       ...         self.program = program

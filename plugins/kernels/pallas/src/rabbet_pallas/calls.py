@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
-from rabbet.extend.passes import Enclosing
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.rules import Enclosing
 
 from rabbet_pallas.specs import Blocked, Element, MemorySpace, Squeezed
 
