@@ -1,5 +1,7 @@
 """Calls of native functions: their text, finding them in a module, and who is asked to provide them."""
 
+import re
+
 import numpy as np
 import pytest
 from rabbet import lax
@@ -8,7 +10,9 @@ from rabbet.lowering.custom_calls import call_text, column_major, row_major, tar
 from rabbet.lowering.module import lower_program
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
+from rabbet.runtime.platforms import backends
 from rabbet.runtime.platforms.backends import Backend
+from rabbet.runtime.platforms.native_calls import NativeCalls
 from rabbet.trace.staging import stage
 
 MATRIX = ShapedArray((2, 3, 3), np.float32)
@@ -41,6 +45,48 @@ def test_the_text_of_a_call():
 def test_attributes(value, shown):
     text = call_text("f", [], [], [INFO], attributes={"a": value}, layouts=None, aliases={})
     assert f"backend_config = {{a = {shown}}}" in text
+
+
+def test_text_in_attributes_is_escaped():
+    attributes = {"ir": b'a "b"\n\\c', "all": [1, {"x": True}], "v": np.int32([1, 2])}
+    text = call_text("with space", [], [], [INFO], attributes=attributes, layouts=None, aliases={})
+    assert '@"with space"(' in text
+    assert r'ir = "a \22b\22\0A\5Cc"' in text
+    assert "all = [1 : i64, {x = true}], v = array<i32: 1, 2>" in text
+
+
+def test_a_call_of_an_older_kind():
+    text = call_text(
+        "old", [], [], [INFO], attributes={}, layouts=None, aliases={}, config='{"a": 1}',
+        properties={"has_side_effect": True, "kernel_name": b"k"},
+    )  # fmt: skip
+    assert r'api_version = 1 : i32, backend_config = "{\22a\22: 1}", has_side_effect = true' in text
+    with pytest.raises(ValueError, match="attributes and with a config"):
+        call_text("old", [], [], [INFO], attributes={"a": 1}, layouts=None, aliases={}, config="")
+
+
+def test_escaped_text_is_read_as_it_was_meant():
+    given = 'say "no"\n\ttwice \\ and é'
+    reads = Primitive("reads_text_of_test", lambda x: x)
+    reads.rule("lower")(
+        lambda op, x: op.custom_call("reader", [x], op.out_avals, attributes={"t": given.encode()})[0]
+    )
+    text = lower_program(stage(lambda x: [reads(x)], [INFO]).jaxpr, "toaster").key_text
+    found = text.partition('t = "')[2].partition('"}')[0]
+    plain = re.sub(rb"\\([0-9A-F]{2})", lambda m: bytes([int(m[1], 16)]), found.encode())
+    assert plain.decode() == given
+
+
+def test_packages_provide_calls_for_platforms_that_are_not_theirs(monkeypatch):
+    asked = []
+    calls = NativeCalls(
+        "brown", ("brown_*", "exact"), lambda platform, names: asked.append((platform, names))
+    )
+    monkeypatch.setattr(backends, "all_native_calls", lambda: [calls])
+    backend = Backend("toaster", 0, lambda options: None)
+    backend.provide(frozenset(["brown_f32", "exact", "exactly"]))
+    backend.provide(frozenset(["white"]))
+    assert asked == [("toaster", {"brown_f32", "exact"})]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "core/src/rabbet/plugins/catalogue.json"
 FOLDERS = "plugins/*/*/pyproject.toml", "pjrt_*/pyproject.toml"
 GROUPS = (
-    "rabbet.api", "rabbet.backends", "rabbet.commands", "rabbet.custom_rules", "rabbet.dtypes",
-    "rabbet.groups", "rabbet.settings",
+    "rabbet.api", "rabbet.backends", "rabbet.calls", "rabbet.commands", "rabbet.custom_rules",
+    "rabbet.dtypes", "rabbet.groups", "rabbet.settings",
 )  # fmt: skip
 
 

@@ -188,6 +188,7 @@ def test_a_failure_where_the_cache_cannot_be_written(tmp_path, monkeypatch):
         ('INTERNAL: at loc("model.py":14:5)', "model.py:14"),
         ('metadata={op_name="x" source_file="model.py" source_line=15}', "model.py:15"),
         ("UNIMPLEMENTED: mul of this kind", "(mul)"),
+        ('INVALID_ARGUMENT: failed to parse: loc("-":99999:5) of a module within', "test_compiling.py"),
         ("RESOURCE_EXHAUSTED", "test_compiling.py"),
     ],
 )

@@ -21,9 +21,13 @@ from rabbet.runtime.jaxlib.portable import (
     stablehlo_versions,
     to_portable,
 )
+from rabbet.runtime.platforms.backends import all_native_calls
+from rabbet.runtime.platforms.native_calls import NativeCalls
 from rabbet.runtime.platforms.profiling import memory_profile, profile_data_of, profiler
 
 __all__ = [
+    "NativeCalls",
+    "all_native_calls",
     "foreign_functions",
     "from_portable",
     "hlo_computation",

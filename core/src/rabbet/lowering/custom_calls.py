@@ -44,12 +44,23 @@ def column_major(ndim):
     return (ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)) if ndim >= 2 else row_major(ndim)
 
 
-def call_text(target, operands, in_avals, out_avals, *, attributes, layouts, aliases):
+def call_text(
+    target, operands, in_avals, out_avals, *, attributes, layouts, aliases, config=None, properties=None
+):  # fmt: skip
     """The operation's text; see ``Site.custom_call``, which writes it."""
     ins, outs = layouts or ([row_major(a.ndim) for a in in_avals], [row_major(a.ndim) for a in out_avals])
+    if config is not None and attributes:
+        raise ValueError(
+            f"a call of {target!r} with attributes and with a config\n"
+            "  to fix: attributes for functions of XLA's typed FFI, a config for older ones"
+        )
     fields = [
-        "api_version = 4 : i32",
-        f"backend_config = {{{', '.join([f'{k} = {_attribute(v)}' for k, v in attributes.items()])}}}",
+        *(
+            ["api_version = 4 : i32", f"backend_config = {{{_dictionary(attributes)}}}"]
+            if config is None
+            else ["api_version = 1 : i32", f"backend_config = {quoted(config)}"]
+        ),
+        *([_dictionary(properties)] if properties else []),
         f"operand_layouts = [{', '.join(map(layout_text, ins))}]",
         f"result_layouts = [{', '.join(map(layout_text, outs))}]",
     ]
@@ -59,7 +70,7 @@ def call_text(target, operands, in_avals, out_avals, *, attributes, layouts, ali
         fields.append(f"output_operand_aliases = [{', '.join(shared)}]")
     types = ", ".join([a.mlir for a in out_avals])
     return (
-        f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{', '.join(fields)}}} : "
+        f"stablehlo.custom_call @{symbol(target)}({', '.join(operands)}) {{{', '.join(fields)}}} : "
         f"({', '.join([a.mlir for a in in_avals])}) -> {types if len(out_avals) == 1 else f'({types})'}"
     )
 
@@ -76,16 +87,40 @@ def layout_text(dimensions):
     return f"dense<{shown}> : tensor<{len(dimensions)}xindex>"
 
 
+def symbol(name):
+    """The name of a function behind the @ of a call."""
+    return name if re.fullmatch(r"[A-Za-z_][\w.$]*", name) else quoted(name)
+
+
+def quoted(text):
+    """Text, or bytes, between quotes as MLIR reads it: what is not printable stands as two digits."""
+    data = text.encode() if isinstance(text, str) else text
+    plain = lambda b: 32 <= b < 127 and b not in b'"\\'
+    return '"' + "".join([chr(b) if plain(b) else f"\\{b:02X}" for b in data]) + '"'
+
+
+def _dictionary(attributes):
+    return ", ".join([f"{name} = {_attribute(value)}" for name, value in attributes.items()])
+
+
 def _attribute(value):
-    """An attribute of a typed call: a letter becomes the byte that LAPACK reads, bytes are text, numbers get
-    their width.
+    """An attribute of a call: a letter becomes the byte that LAPACK reads, bytes are text, numbers get their
+    width; lists hold attributes, dictionaries have names for them.
     """
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_attribute, value))}]"
+    if isinstance(value, dict):
+        return f"{{{_dictionary(value)}}}"
+    if isinstance(value, np.ndarray):
+        kind = {"u": "ui", "f": "f"}.get(value.dtype.kind, "i")
+        values = ", ".join(map(str, value.tolist()))
+        return f"array<{kind}{8 * value.itemsize}{': ' * bool(values)}{values}>"
     if isinstance(value, str):
         return f"{ord(value)} : ui8"
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, bytes):
-        return f'"{value.decode()}"'
+        return quoted(value)
     if isinstance(value, np.integer):
         return f"{value} : {'u' * (value.dtype.kind == 'u')}i{8 * value.itemsize}"
     return f"{value} : i64" if isinstance(value, int) else f"{float(value)!r} : f64"

@@ -73,8 +73,9 @@ class Site:
         return [f"{name}#{i}" for i in range(n)]
 
     def custom_call(
-        self, target, operands, out_avals, *, in_avals=None, attributes=None, layouts=None, aliases=None
-    ):
+        self, target, operands, out_avals, *, in_avals=None, attributes=None, layouts=None, aliases=None,
+        config=None, properties=None,
+    ):  # fmt: skip
         """Write a call of a native function through XLA's typed FFI; return the names of its results.
 
         Args:
@@ -82,15 +83,17 @@ class Site:
           operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
           out_avals: the types of its results.
           attributes: by name: a letter (passed as a byte), bytes (passed as text), a bool, an int (64 bits),
-            a NumPy integer (of its width) or a float.
+            a NumPy integer (of its width), a float, a list or a dict of these, or a NumPy vector.
           layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
             that varies fastest to the slowest; by default the last dimension varies fastest.
           aliases: ``{operand index: result index}`` of what shares memory.
+          config: text or bytes instead of attributes, for functions that are not of the typed FFI.
+          properties: attributes, by name, of the call itself: ``{"has_side_effect": True}``.
         """
         in_avals = self.in_avals if in_avals is None else in_avals
         text = custom_calls.call_text(
             target, operands, in_avals, out_avals, attributes=attributes or {}, layouts=layouts,
-            aliases=aliases or {},
+            aliases=aliases or {}, config=config, properties=properties,
         )  # fmt: skip
         return [self.emit(text)] if len(out_avals) == 1 else self.emit_many(text, len(out_avals))
 

@@ -30,6 +30,7 @@ CORE_DISTRIBUTION = "rabbet-core"
 GROUPS = {
     "rabbet.api": "public names: `grad` makes `rb.grad`",
     "rabbet.backends": "a Backend for each platform",
+    "rabbet.calls": "native functions that a package provides for platforms which are not its own",
     "rabbet.dtypes": "a DTypeSpec for each dtype name",
     "rabbet.rules": "RuleSets that bring other packages' primitives and tables together",
     "rabbet.custom_rules": "for a table, how a rule that `rb.custom_rules` has for it is made",

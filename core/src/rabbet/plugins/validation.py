@@ -80,6 +80,19 @@ def check_backend(name, loaded):
     return None
 
 
+def check_calls(name, loaded):
+    """Native functions for others' platforms: a ``NativeCalls`` of that name."""
+    from rabbet.runtime.platforms.native_calls import NativeCalls
+
+    if not isinstance(loaded, NativeCalls):
+        return wrong_type(loaded, "NativeCalls", "native", f'CALLS = NativeCalls("{name}", ("{name}_*",))')
+    if loaded.name != name:
+        return another_name(loaded.name, name, "NativeCalls")
+    if isinstance(loaded.targets, str) or not callable(loaded.provide):
+        return "its targets or its provide cannot be used\n  to fix: a tuple of names, and a function"
+    return None
+
+
 def check_dtype(name, loaded):
     """A dtype: a ``DTypeSpec`` of that name."""
     from rabbet.dtypes import DTypeSpec
@@ -296,6 +309,7 @@ def check_check(name, loaded):
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
+    "rabbet.calls": check_calls,
     "rabbet.dtypes": check_dtype,
     "rabbet.rules": check_rules,
     "rabbet.custom_rules": check_rule_maker,

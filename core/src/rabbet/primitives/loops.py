@@ -1,5 +1,6 @@
 """The primitive ``while``: a program repeated as long as another says so."""
 
+from typing import Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.errors import ReverseModeError
@@ -37,20 +38,55 @@ def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
     return tuple(carry)
 
 
+class Counted(NamedTuple):
+    """What a ``while`` counts.
+
+    Example:
+      >>> from rabbet.extend.bodies import counted
+      >>> from rabbet.extend.passes import stage
+      >>> turns = lambda n: [lax.fori_loop(0, n, lambda i, x: x * 2, 1.0)]
+      >>> counted(stage(turns, [rb.typeof(np.int32(3))]).jaxpr.equations[-1].op).step
+      1
+    """
+
+    counter: int
+    """Which of the carried values counts."""
+    bound: Any
+    """It goes on while the count is less than this: an operand of the loop, by number, or a ``Literal``."""
+    step: int
+    """What a round adds to it."""
+
+
 def counts(op):
-    """Whether a ``while`` is a loop over a counter, as ``fori_loop`` makes it: it goes on while one
-    carried integer is less than a number that stays, and the body adds to it.
+    """Whether a ``while`` is a loop over a counter, as ``fori_loop`` makes it."""
+    return counted(op) is not None
+
+
+def counted(op):
+    """What a ``while`` counts, where it is a loop over a counter, as ``fori_loop`` makes it; else None.
+
+    It goes on while one carried integer is less than a number that stays, and the body adds to it.
+
+    Args:
+      op: the operator of an equation whose primitive is ``while``.
+
+    Example:
+      >>> from rabbet.extend.bodies import counted
+      >>> from rabbet.extend.passes import stage
+      >>> halves = lambda x: [lax.while_loop(lambda x: x > 1, lambda x: x / 2, x)]
+      >>> counted(stage(halves, [rb.typeof(8.0)]).jaxpr.equations[-1].op) is None
+      True
     """
     params = op.params
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     if len(condition.equations) != 1 or condition.equations[0].op.primitive is not logic.lt:
-        return False
+        return None
     test = condition.equations[0]
     constants = params["cond_consts"]
     carried, inner = condition.invars[constants:], body.invars[params["body_consts"] :]
     counted, bound = test.inputs
     if counted not in carried or condition.outvars != test.outputs:
-        return False
+        return None
     counter = carried.index(counted)
     if bound in carried:
         at = carried.index(bound)
@@ -58,16 +94,23 @@ def counts(op):
     else:
         stays = type(bound) is Literal or bound in condition.invars[:constants]
     if not stays or inner[counter].aval.kind not in "iu":
-        return False
+        return None
     for step in body.equations:
         if body.outvars[counter] in step.outputs:
-            return (
-                step.op.primitive is elementwise.add
-                and step.inputs[0] is inner[counter]
-                and type(step.inputs[1]) is Literal
-                and step.inputs[1].value > 0
-            )
-    return False
+            adds = step.op.primitive is elementwise.add and step.inputs[0] is inner[counter]
+            if not adds or type(step.inputs[1]) is not Literal or not step.inputs[1].value > 0:
+                return None
+            return Counted(counter, place_of(bound, condition, params), int(step.inputs[1].value))
+    return None
+
+
+def place_of(bound, condition, params):
+    """The number of the operand that a variable of the condition stands for; a literal itself."""
+    if type(bound) is Literal:
+        return bound
+    at = condition.invars.index(bound)
+    constants = params["cond_consts"]
+    return at if at < constants else at + params["body_consts"]
 
 
 while_ = Primitive(
@@ -182,9 +225,11 @@ def body_while(op, interpreter, args):
     structures, leaves = bodies.widened(interpreter, carry, outputs_for)
     leaves = settled(
         leaves,
-        lambda avals: bodies.interpret(
-            interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures
-        )[0].out_avals,
+        lambda avals: (
+            bodies.interpret(
+                interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures
+            )[0].out_avals
+        ),
     )
     avals = [typeof(x) for x in leaves]
     test_made, (decided, *_), test_captured = bodies.interpret(

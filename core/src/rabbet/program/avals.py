@@ -318,6 +318,16 @@ class ShapeDtypeStruct:
     itemsize = property(lambda self: self.aval.itemsize)
     nbytes = property(lambda self: self.aval.nbytes)
 
+    @classmethod
+    def like(cls, x):
+        """That of an array, or of anything with a shape and a dtype.
+
+        Example:
+          >>> rb.ShapeDtypeStruct.like(np.ones((2, 3), np.float32))
+          ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        return cls(x.shape, x.dtype, weak_type=bool(getattr(x, "weak_type", False)))
+
     def update(self, **changes):
         """The same with another ``shape``, ``dtype``, ``weak_type`` or ``sharding``."""
         sharding = changes.pop("sharding", self.sharding)

@@ -67,8 +67,9 @@ def where(lowering, message):
         found = pattern.search(message)
         if found and found[1] != "-":
             return f"{source_positions.short_path(found[1])}:{found[2]}"
-        if found:
-            line = text.splitlines()[int(found[2]) - 1]
+        rows = text.splitlines()
+        if found and 0 < int(found[2]) <= len(rows):  # else it is a position in a module within the module
+            line = rows[int(found[2]) - 1]
             return defined(text, re.search(r"#l\d+", line)) or line.strip()
     for called in CALL.finditer(text):
         if mentions(message, called[1]):

@@ -104,9 +104,16 @@ class Backend:
     python_call: str | None = None
 
     def provide(self, targets):
-        """Register the native functions of these names that the platform knows; nothing to do for none."""
-        if targets:
-            self.provide_calls(targets)
+        """Register the native functions of these names that the platform knows, and have other packages make
+        ready those that are theirs; nothing to do for none.
+        """
+        if not targets:
+            return
+        self.provide_calls(targets)
+        for calls in all_native_calls():
+            known = frozenset([t for t in targets if calls.knows(t)])
+            if known:
+                calls.provide(self.platform, known)
 
 
 class BackendRegistry:
@@ -212,6 +219,17 @@ def no_providers(group):
 
 
 find_providers = no_providers
+
+
+def all_native_calls():
+    """The ``NativeCalls`` that installed packages bring, by name.
+
+    Example:
+      >>> from rabbet.extend.native import all_native_calls
+      >>> isinstance(all_native_calls(), list)
+      True
+    """
+    return [] if find_manager is None else find_manager().objects("rabbet.calls")
 
 
 def set_manager(function, providers):
