@@ -1,15 +1,27 @@
 """Programs as data and as text: evaluation, the parts, and JAX's printed form to the letter."""
 
 import gc
+import pickle
 import weakref
 
 import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, bodies_of, evaluate, stage
+from rabbet.extend.passes import (
+    ClosedJaxpr,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    bodies_of,
+    check,
+    evaluate,
+    stage,
+)
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import context
+from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import last_uses
 
@@ -217,3 +229,25 @@ def test_programs_may_be_written_by_hand():
     )
     assert float(evaluate(jaxpr, [0.5])[0]) == pytest.approx(2 * np.sin(0.5))
     assert ClosedJaxpr(jaxpr, []).effects == frozenset()
+
+
+@pytest.mark.needs("cpu", "numpy")
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128", "float32"])
+def test_the_value_of_a_literal_is_a_number(dtype):
+    x = lax.full((3,), 1, dtype)
+    program = stage(lambda x: [lax.mul(x, python_scalars.typed(2, np.dtype(dtype)))], [x.aval]).jaxpr
+    (value,) = [v.value for v in program.equations[0].inputs if type(v) is Literal]
+    assert value == 2 and value - 1 == 1 and abs(value) == 2 and isinstance(value, np.number)
+    assert complex(value) == 2 and np.asarray(value).dtype == dtype
+    assert evaluate(program, [x])[0].dtype == dtype
+
+
+@pytest.mark.needs("cpu")
+def test_a_literal_that_a_pass_makes_keeps_its_64_bits():
+    wide = ShapedArray((), "float64")
+    x, y = Var(wide), Var(wide)
+    one = Literal(np.float64(1) / 3, wide)
+    program = check(Jaxpr([x], [y], [Equation(lax.mul.op(), [x, one], [y])]))
+    (out,) = evaluate(program, [lax.full((), 1, "float64")])
+    assert out.dtype == "float64" and out.item() == 1 / 3
+    assert pickle.loads(pickle.dumps(one.value)).aval == wide

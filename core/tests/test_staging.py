@@ -11,7 +11,7 @@ from rabbet.extend.transform import is_tracer, typeof
 from rabbet.messages.source_positions import short_path
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import Effect
-from rabbet.program.python_scalars import TypedScalar
+from rabbet.program.python_scalars import typed_scalar
 
 from . import toys
 
@@ -166,7 +166,7 @@ def test_weak_types_stay_weak_between_numbers_and_give_way_to_arrays():
 
 
 def test_a_typed_scalar_keeps_its_width():
-    wide = TypedScalar(np.float64(1) / 3, ShapedArray((), "float64"))
+    wide = typed_scalar(np.float64(1) / 3, ShapedArray((), "float64"))
     closed = staged(lambda x: lax.mul(x, wide), ShapedArray((2,), "float64"))
     assert closed.eqns[0].inputs[1].aval.dtype == np.float64
     out = run(closed, lax.full((2,), 1.0, "float64"))[0]

@@ -19,7 +19,7 @@ from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
 from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
-from rabbet.rules import contracts, primitive, rule_sets, tables
+from rabbet.rules import contracts, failures, primitive, rule_sets, tables
 from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.evaluation import EVALUATION, default_moves
@@ -46,6 +46,7 @@ def compose():
     coded.use_operations(lax)
     tables.set_bridges(find_rule_sets)
     rule_sets.set_refusal(refuse_announced)
+    failures.set_official(official_packages)
     passes.set_finder(find_passes, refuse_pass)
     backends.set_manager(manager, providers)
     config.use_finder(find_settings, settings_not_installed)
@@ -64,6 +65,13 @@ def manager():
     from rabbet.plugins.manager import default_manager
 
     return default_manager()
+
+
+def official_packages():
+    """The names of Rabbet's own distributions."""
+    from rabbet.plugins import catalogue
+
+    return catalogue.official_packages()
 
 
 @functools.cache

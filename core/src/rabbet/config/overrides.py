@@ -8,7 +8,10 @@ is in force is the last that began in this thread and has not ended.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any, Literal
+
+from rabbet.messages.source_positions import stacklevel
 
 # Where a thread's overrides stand among its values, in the order in which they began: no setting's name.
 BEGUN = "overrides begun"
@@ -31,11 +34,29 @@ class Override(contextlib.ContextDecorator):
     def __init__(self, config: Any, changes: dict[str, Any]) -> None:
         self.config, self.changes = config, changes
         self.entered: list[Entered] = []
+        self.used = False
+
+    def __call__(self, function: Any) -> Any:
+        self.used = True
+        return super().__call__(function)
+
+    def __del__(self) -> None:
+        if getattr(self, "used", True):
+            return
+        name, value = next(iter(self.changes.items()), ("", None))
+        warnings.warn(
+            f"config.override({name}={value!r}), or rb.{name}({value!r}), changed nothing: it is a context "
+            f"manager that nobody entered\n  for a block: with rb.config.override({name}={value!r}):\n"
+            f"  for the process: rb.config.update({name!r}, {value!r})",
+            RuntimeWarning,
+            stacklevel=stacklevel(),
+        )
 
     def __enter__(self) -> None:
         config = self.config
         mine = config.values.__dict__
         entered = Entered(mine, self.changes)
+        self.used = True
         with config._lock:
             self.entered.append(entered)
             mine.setdefault(BEGUN, []).append(entered)

@@ -67,7 +67,6 @@ def remainder(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
 
 def _number(y: ArrayLike) -> Any:
     """The value of a bare number, None for an array."""
-    y = y.value if type(y) is python_scalars.TypedScalar else y
     return y if python_scalars.is_python_scalar(y) or isinstance(y, np.generic) else None
 
 
@@ -106,7 +105,9 @@ def together(x: ArrayLike, y: ArrayLike) -> Any:
 def _like(aval: ShapedArray, x: ArrayLike, dtype: DTypeLike) -> Any:
     """A bare number as a scalar of ``dtype``, as weak as ``aval``; an array as it is."""
     if aval.weak_type and python_scalars.is_python_scalar(x):
-        return python_scalars.TypedScalar(dtypes.numpy_scalar(x, dtype), aval.update(shape=(), dtype=dtype))
+        return python_scalars.typed_scalar(
+            dtypes.numpy_scalar(x, dtype)[()], aval.update(shape=(), dtype=dtype)
+        )
     return strong(x, dtype)
 
 

@@ -22,8 +22,8 @@ from rabbet.program import effects, python_scalars
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
 from rabbet.program.value_types import typeof
-from rabbet.rules import contracts
-from rabbet.rules.failures import blamed, reached
+from rabbet.rules import contracts, failures
+from rabbet.rules.failures import blamed, named, reached
 from rabbet.rules.tables import Decomposed, Role, RuleTable, Through
 from rabbet.trace.staging import stage
 
@@ -318,6 +318,11 @@ class Function:
                         outs = rule(Site(self, eqn), *inputs)
                 except MissingRule as error:
                     reached(error, self.module.table, primitive, eqn.where)
+                    raise
+                except Exception as error:
+                    rule = rules.get(primitive)
+                    if rule is not None:
+                        failures.attribute(error, *named(self.module.table, eqn.op, rule), eqn.where)
                     raise
                 if attributes:
                     mark(self.lines, start, attributes)

@@ -354,10 +354,8 @@ def blame(jaxpr, context):
 
 def package_of(p):
     """The distribution that a pass comes from, or else its module."""
-    from importlib.metadata import packages_distributions  # for an error message only
-
     module = getattr(p.run, "__module__", None) or type(p.run).__module__
-    return ", ".join(dict.fromkeys(packages_distributions().get(module.partition(".")[0], [module])))
+    return source_positions.owner(module).removeprefix(" of ") or module
 
 
 def check_interface(p, before, after):

@@ -11,7 +11,7 @@ from rabbet.primitives import barrier, elementwise, pieces, zeros
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
-from rabbet.rules.failures import blamed, reached
+from rabbet.rules.failures import attribute, blamed, named, reached
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.tables import Decomposed
 from rabbet.trace.interpreter import typeof
@@ -77,6 +77,9 @@ def backward(equations, cotangents):
                     results = rule(eqn.op, ct, *operands)
             except MissingRule as error:
                 reached(error, transpose, eqn.op.primitive, ctx.where)
+                raise
+            except Exception as error:
+                attribute(error, *named(transpose, eqn.op, lookup(eqn.op.primitive)), ctx.where)
                 raise
             try:
                 for v, contribution in zip(eqn.inputs, results, strict=True):

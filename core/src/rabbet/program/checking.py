@@ -85,9 +85,7 @@ def _check_use(v, defined, what):
 def _is_number(value):
     if isinstance(value, np.ndarray):
         return value.ndim == 0
-    return python_scalars.is_python_scalar(value) or isinstance(
-        value, (np.generic, python_scalars.TypedScalar)
-    )
+    return python_scalars.is_python_scalar(value) or isinstance(value, np.generic)
 
 
 def _check_equation(i, eqn, defined, effects):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rabbet.messages import source_positions
 from rabbet.program.context import context
 from rabbet.program.effects import NONE
+from rabbet.program.python_scalars import NARROWED, typed_scalar
 from rabbet.program.text import program_lines, text_of
 
 
@@ -50,6 +51,9 @@ class Literal:
     __slots__ = ("value", "aval")
 
     def __init__(self, value, aval):
+        # NumPy's own scalars of 64 bits would be narrowed where the value is computed with.
+        if type(value) in NARROWED and value.dtype == aval.dtype:
+            value = typed_scalar(value, aval)
         self.value = value
         self.aval = aval
 

@@ -76,30 +76,40 @@ def fits(value, dtype):
     return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
 
 
-class TypedScalar:
-    """A number of exactly the dtype of ``aval``, where a NumPy scalar would be narrowed (see ``dtypes``)."""
+def _scalar_class(scalar):
+    """A class of one of NumPy's scalars that say by their ``aval`` what their type is: exactly their own
+    dtype, where NumPy's own of 64 bits are narrowed (see ``dtypes``), or a weak type.
+    """
+    methods = {
+        "aval": ShapedArray((), np.dtype(scalar)),
+        "__reduce__": lambda self: (typed_scalar, (scalar(self), self.aval)),
+        "__repr__": lambda self: str(self),
+        "__module__": __name__,
+    }
+    return type("TypedScalar", (scalar,), methods)
 
-    __slots__ = ("aval", "value")
 
-    def __init__(self, value, aval):
-        self.value = value
-        self.aval = aval
+_classes = {
+    np.dtype(scalar): _scalar_class(scalar)
+    for scalar in (np.int32, np.int64, np.uint64, np.float32, np.float64, np.complex64, np.complex128)
+}
+NARROWED = frozenset((np.int64, np.uint64, np.float64, np.complex128))
+"""NumPy's scalars whose dtype is narrowed where 64 bits are off."""
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
 
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.value, self.aval.dtype if dtype is None else dtype)
-
-    def __repr__(self):
-        return str(self.value)
+def typed_scalar(value, aval):
+    """A number with the type ``aval``, one of the default widths or of 64 bits."""
+    made = _classes[aval.dtype](value)
+    if aval is not type(made).aval:
+        made.aval = aval
+    return made
 
 
 def typed(value, dtype):
-    """A scalar operand of exactly ``dtype``: a NumPy scalar, or a ``TypedScalar`` where that is narrowed."""
+    """A scalar operand of exactly ``dtype``: a NumPy scalar, one that says so where NumPy's is narrowed."""
     host = np.asarray(value)
     scalar = (narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype))[()]
-    return scalar if dtypes.narrow(scalar.dtype) == dtype else TypedScalar(scalar, ShapedArray((), dtype))
+    return scalar if dtypes.narrow(scalar.dtype) == dtype else typed_scalar(scalar, ShapedArray((), dtype))
 
 
 def wraps(value, dtype):

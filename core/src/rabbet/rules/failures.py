@@ -1,5 +1,8 @@
 """What to say where a rule failed: which rule, for which primitive, and how it came to be asked."""
 
+import functools
+
+from rabbet.errors import MissingRule
 from rabbet.messages import function_names, source_positions
 from rabbet.rules import contracts
 from rabbet.rules.tables import Decomposed, Through
@@ -61,6 +64,59 @@ def reached(error, table, primitive, where):
             error.chain += 1
             lines.insert(error.chain, f"  reached from {described(found, table, primitive)}")
     error.args = ("\n".join(lines),)
+
+
+def attribute(error, what, rule, where=None):
+    """Note on an error that left a rule of a stranger's which rule that was: with its package, where it
+    stands and the user's line. The innermost one is named, and nothing is noted of Rabbet's own rules, whose
+    errors say by themselves what they refuse.
+
+    Args:
+      what: the rule in words, ``"the decomposition of primitive 'twice'"``.
+      where: the user's position, or None.
+    """
+    if isinstance(error, MissingRule) or getattr(error, "attributed", False):
+        return
+    try:
+        module = getattr(rule, "__module__", None) or ""
+        owner = owner_of(module)
+        if is_ours(module, owner):
+            return
+        called = "" if where is None else f", called at {source_positions.source_position(where)}"
+        itself = "; it calls itself without end" if isinstance(error, RecursionError) else ""
+        error.add_note(f"in {what}{owner} ({function_names.address(rule)}){called}{itself}")
+        error.attributed = True
+    except RecursionError:  # there is no room yet: a caller has more
+        return
+
+
+owner_of = functools.lru_cache(source_positions.owner)
+
+
+def is_ours(module, owner):
+    """Whether a module belongs to one of Rabbet's own packages."""
+    return module == "rabbet" or module.startswith("rabbet.") or owner.split(" ")[2:3] in official()
+
+
+def nobody():
+    """No packages: what ``official`` is until ``rabbet`` is composed."""
+    return []
+
+
+official = nobody
+
+
+def set_official(names):
+    """Name the function that returns the names of Rabbet's own distributions. Called once, by composition."""
+    global official
+    official = functools.cache(lambda: [[name] for name in names()])
+
+
+def named(table, op, rule):
+    """A rule in words, and the function that it is."""
+    if type(rule) is Decomposed:
+        return f"the decomposition of primitive {op.primitive.name!r}", rule.parts
+    return f"the {table.name!r} rule for primitive {op.primitive.name!r}", getattr(rule, "body", rule)
 
 
 def described(found, table, primitive):

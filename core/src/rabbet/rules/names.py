@@ -24,7 +24,7 @@ class Names:
         """Give ``thing`` its name.
 
         Whoever holds the name already gives way if it was made by the same statement, as where a module is
-        imported anew, or in ``__main__``, where a cell of a notebook runs again.
+        imported anew, or if both were made in ``__main__``, where a cell of a notebook runs again.
 
         Raises:
           RuleConflict: something else holds the name; says where both were made.
@@ -42,7 +42,7 @@ class Names:
 
     def _refuses(self, name, thing):
         holder = self._holders.get(name)
-        if holder is None or thing.where.module == "__main__":
+        if holder is None or thing.where.module == holder.where.module == "__main__":
             return False
         return holder.where != thing.where
 
@@ -59,4 +59,4 @@ class Names:
 
 def _longer(thing):
     """A name that nobody else is likely to use: with the package in front."""
-    return f"{thing.where.module.partition('.')[0]}_{thing.name}"
+    return f"{thing.where.module.partition('.')[0].replace('__main__', 'my')}_{thing.name}"

@@ -1,6 +1,7 @@
 """Operators: a primitive with its parameters."""
 
 from rabbet.messages import function_names
+from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr
 from rabbet.program.over_devices import results_over
@@ -15,16 +16,18 @@ def refuse_no_types(primitive, out):
     """Raise TypeError where a shape rule returned something that is no type, or not as many as it should."""
     several = primitive.multiple_results
     if several and type(out) in (list, tuple):
-        wrong = next((one for one in out if not hasattr(one, "dtype")), None)
+        wrong = next((one for one in out if type(one) is not ShapedArray), None)
     else:
-        wrong = None if hasattr(out, "dtype") and not several else out
+        wrong = None if type(out) is ShapedArray and not several else out
         wrong = "nothing" if out is None else wrong
     if wrong is not None:
+        inside = "" if wrong is out or out is None else f"{type(wrong).__name__} in "
         wanted = "a tuple of types, one for each result" if several else "the type of the result"
         raise TypeError(
             f"the shape rule of primitive {primitive.name!r} "
-            f"({function_names.address(primitive.abstract)}) returned {out!r:.60}; expected is {wanted}, "
-            "such as x.update(shape=(3,))"
+            f"({function_names.address(primitive.abstract)}) returned "
+            f"{inside}{out!r:.60}; expected is {wanted}, "
+            "such as x.update(shape=(3,)) or ShapedArray((3,), 'float32')"
         )
 
 

@@ -51,6 +51,21 @@ def refuse_without_parameters(name, abstract, kinds):
             )
 
 
+class CallSignature:
+    """What ``inspect.signature`` shows of a primitive: the operands by their names, then the parameters that
+    the shape rule takes by keyword. The class itself has that of its ``__init__``.
+    """
+
+    def __get__(self, primitive, owner):
+        if primitive is None:
+            raise AttributeError("__signature__")
+        if not primitive.operands:
+            return None
+        shape_rule = inspect.signature(primitive.abstract).parameters.values()
+        parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
+        return inspect.Signature([*map(_operand, primitive.operands), *parameters])
+
+
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule.
 
@@ -60,8 +75,9 @@ class Primitive:
         ``multiple_results``.
       kinds: laws from ``KINDS``, the specific ones first. The first kind for which a table has a rule serves.
       multiple_results: True if calls return a list.
-      effects: the ``Effect``s of calling it, or a function from its parameters to them; that makes
-        ``effect`` one of its kinds. A primitive of that kind which names none has one of its own name.
+      effects: the ``Effect``s of calling it, or a function that is given the parameters by their names,
+        ``lambda *, tag="": ...``, and returns them; that makes ``effect`` one of its kinds. A primitive of
+        that kind which names none has one of its own name.
       adopt: from which operand on Python scalars take the dtype of the first array operand; 0 for
         elementwise ones, None: never.
       operands: the names of the operands, where callers may also give them by name; ``inspect.signature``
@@ -157,14 +173,7 @@ class Primitive:
         except TypeError as error:
             raise TypeError(f"{self.name}{names}: {error}") from None
 
-    @property
-    def __signature__(self):
-        """The operands by their names, then the parameters that the shape rule takes by keyword."""
-        if not self.operands:
-            return None
-        shape_rule = inspect.signature(self.abstract).parameters.values()
-        parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
-        return inspect.Signature([*map(_operand, self.operands), *parameters])
+    __signature__ = CallSignature()
 
     def bind(self, *args, **params):
         """The same as calling it, as programs written for JAX do; programs among ``params`` may be closed."""
@@ -219,7 +228,17 @@ class Primitive:
         """The set of effects of calling this primitive with ``params``, without those of its bodies."""
         if self.effects is None:
             return NONE
-        return frozenset(self.effects(**params) if callable(self.effects) else self.effects)
+        if not callable(self.effects):
+            return frozenset(self.effects)
+        try:
+            return frozenset(self.effects(**params))
+        except Exception as error:
+            given = ", ".join([f"{name}={value!r:.40}" for name, value in params.items()])
+            raise TypeError(
+                f"the function `effects` of primitive {self.name!r} "
+                f"({function_names.address(self.effects)}) is called with the parameters by their names, "
+                f"effects({given}), and returns Effects; it raised {type(error).__name__}: {error}"
+            ) from error
 
     def rule(self, table):
         """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for

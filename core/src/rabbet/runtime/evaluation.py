@@ -14,6 +14,7 @@ from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
 from rabbet.program.places import places_of
 from rabbet.rules import contracts
+from rabbet.rules.failures import attribute
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime.arrays import callbacks, values
 from rabbet.runtime.arrays.array import Array
@@ -134,8 +135,13 @@ def on_host(op, rule, arrays, device, committed):
     """Run an operation by its ``evaluate`` rule: ``(op, *arrays) -> NumPy arrays`` of its types."""
     avals = op.outs(tuple([a.aval for a in arrays]))
     effects.wait_for(ordered(op.primitive.effects_of(op.params)))
+    what = f"the 'evaluate' rule for primitive {op.primitive.name!r}"
     with callbacks.on_host():
-        given = rule(op, *arrays)
+        try:
+            given = rule(op, *arrays)
+        except Exception as error:
+            attribute(error, what, rule, context.where)
+            raise
     try:
         outs = [values.host_array(x, aval, device, committed) for x, aval in zip(given, avals, strict=True)]
     except (TypeError, ValueError) as error:
@@ -143,7 +149,6 @@ def on_host(op, rule, arrays, device, committed):
         problem = (
             f"returned {contracts.described(given)}; expected is a list of NumPy arrays of types [{types}]"
         )
-        what = f"the 'evaluate' rule for primitive {op.primitive.name!r}"
         raise contracts.broken(what, rule, f"{problem} ({error})") from None
     return outs if op.primitive.multiple_results else outs[0]
 

@@ -84,6 +84,7 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
         def on_values(*_):
             return evaluate(jaxpr, put_together(inner, structures, leaves))
 
+        on_values.described = f"the program {jaxpr.name!r}"
         outs = run_traced(inner, on_values, [])
         states.refuse_lost(inner, before)
         if inner.threads:

@@ -16,7 +16,7 @@ from rabbet import tree
 from rabbet.errors import MissingRule
 from rabbet.messages import foreign_names, function_names, source_positions, traced_attributes
 from rabbet.program import python_scalars
-from rabbet.program.avals import ShapeDtypeStruct
+from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
 from rabbet.rules import failures, tables
@@ -300,7 +300,18 @@ class Interpreter:
 
     def wrap(self, payload):
         """The tracer of a payload that a rule returned. A subclass may return a plain value instead."""
-        return Tracer(self, payload, self.type_of(payload), context.where)
+        aval = self.type_of(payload)
+        if type(aval) is not ShapedArray:
+            self.refuse_no_type(aval)
+        return Tracer(self, payload, aval, context.where)
+
+    def refuse_no_type(self, aval):
+        """Raise TypeError for what ``type_of`` returned and is no type."""
+        raise TypeError(
+            f"{self.describe()}: {type(self).__name__}.type_of "
+            f"({function_names.address(type(self).type_of)}) returned {aval!r:.60}; expected is the type of "
+            "what the function sees, such as rb.typeof(payload.value)"
+        )
 
     def process(self, op, args):
         """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
@@ -317,6 +328,7 @@ class Interpreter:
         if outermost:
             ctx.where = source_positions.caller()
         ctx.interpreter = self.parent
+        rule = None
         try:
             if self.bound and self.binds(named_axes.used_by(op)):
                 if named_axes.is_collective(op):
@@ -358,6 +370,10 @@ class Interpreter:
         except MissingRule as error:
             if mine or self.threads:
                 failures.reached(error, self.table, op.primitive, ctx.where)
+            raise
+        except Exception as error:
+            if rule is not None:
+                failures.attribute(error, *failures.named(self.table, op, rule), ctx.where)
             raise
         finally:
             ctx.interpreter = self

@@ -4,6 +4,7 @@ from threading import get_ident
 
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback
+from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.trace import leak_check, named_axes
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
@@ -69,7 +70,7 @@ def run_traced(interpreter, fn, payloads):
     interpreter.fn = fn
     interpreter.alive, interpreter.thread = True, get_ident()
     before = leak_check.holders(interpreter)
-    tracers = [Tracer(interpreter, p, interpreter.type_of(p), where) for p in payloads]
+    tracers = [Tracer(interpreter, p, type_of(interpreter, p), where) for p in payloads]
     ctx.interpreter = interpreter
     ctx.where = None
     if interpreter.bound:
@@ -86,6 +87,14 @@ def run_traced(interpreter, fn, payloads):
         del tracers
         leak_check.check(interpreter, outs, Tracer, before)
     return outs
+
+
+def type_of(interpreter, payload):
+    """The type that an interpreter says of a payload, looked at."""
+    aval = interpreter.type_of(payload)
+    if type(aval) is not ShapedArray:
+        interpreter.refuse_no_type(aval)
+    return aval
 
 
 __all__ = ["run", "run_traced"]

@@ -76,7 +76,7 @@ class Stage(Interpreter):
         """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured
         input.
         """
-        if isinstance(x, (np.generic, python_scalars.TypedScalar, *python_scalars.PYTHON_SCALARS)):
+        if isinstance(x, (np.generic, *python_scalars.PYTHON_SCALARS)):
             return Literal(x, typeof(x))
         if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != dtypes.float0:
             return Literal(x[()], typeof(x))

@@ -391,3 +391,22 @@ def test_a_pass_that_loses_derivatives_is_found():
     flat.rule("jvp")(lambda op, x: Dual(op(x.primal), lax.full_like(x.primal, 0)))
     with pytest.raises(LawError, match="derivatives"):
         check_pass(Pass("flat", replacing(lax.sin, flat)), [lax.sin])
+
+
+def test_programs_for_a_pass_may_capture_arrays():
+    weights = rb.device_put(np.eye(3, dtype=np.float32))
+    again = Pass(
+        "again", lambda j, _: Jaxpr(j.invars, j.outvars, list(j.equations), j.constvars, j.effects, j.name)
+    )
+    dot = lambda x: lax.dot_general(x, weights, (((0,), (0,)), ((), ())))
+    assert check_pass(again, [dot]).programs == 1
+
+
+def test_what_a_backend_lacks_is_skipped_and_the_rest_is_tried(monkeypatch):
+    lacks = lambda op: "no half precision" if op.out.dtype.name == "float16" else None
+    monkeypatch.setitem(vars(rb.devices("cpu")[0].client.backend), "lacks", lacks)
+    row = Row(lax.sin, np.sin, (some(2, 3),), ("float16", "float32"), orders=0)
+    check_backend("cpu", [row])
+    wrong = Row(lax.sin, np.cos, (some(2, 3),), ("float16", "float32"), orders=0)
+    with pytest.raises(LawError):
+        check_backend("cpu", [wrong])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.primitive import Dual, Primitive
 
 POINT = 0.7
 
@@ -240,3 +242,36 @@ def test_a_map_over_directions():
     np.testing.assert_array_equal(rb.vmap(pull)(np.eye(3, dtype="f4"))[0], np.diag(2 * x))
     _, push = rb.linearize(lambda x: x * x, x)
     np.testing.assert_array_equal(rb.vmap(push)(np.eye(3, dtype="f4")), np.diag(2 * x))
+
+
+def carrier(name, parts):
+    """A primitive that runs the program in its parameter, with several results and a jvp rule of its own."""
+    p = Primitive(
+        name, lambda *xs, jaxpr: tuple(jaxpr.out_avals), kinds=("body",), multiple_results=True, doc="runs it"
+    )
+    p.decompose(parts)
+
+    @p.rule("jvp")
+    def moved(op, x):
+        push = lambda x, t: list(rb.jvp(lambda x: evaluate(op["jaxpr"], [x])[0], (x,), (t,)))
+        return [Dual(*p(x.primal, x.tangent, jaxpr=stage(push, [rb.typeof(x.primal)] * 2).jaxpr))]
+
+    return p
+
+
+def test_a_strangers_primitive_with_a_program_goes_backwards_by_its_parts():
+    p = carrier("carrier_of_test_nesting", lambda op, *xs: evaluate(op["jaxpr"], xs))
+    body = stage(lambda x: [lax.sin(x)], [rb.typeof(np.float32(1))]).jaxpr
+    f = lambda x: p(x, jaxpr=body)[0]
+    x = np.float32(0.5)
+    for transformed in (f, rb.jit(f), lambda x: rb.lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]):
+        np.testing.assert_allclose(rb.grad(transformed)(x), np.cos(0.5), rtol=1e-6)
+        np.testing.assert_allclose(rb.grad(rb.grad(transformed))(x), -np.sin(0.5), rtol=1e-6)
+
+
+def test_parts_that_capture_arrays_are_refused_with_what_to_do():
+    held = rb.device_put(np.float32([2.0]))
+    p = carrier("holder_of_test_nesting", lambda op, *xs: [x * held[0] for x in evaluate(op["jaxpr"], xs)])
+    body = stage(lambda x: [lax.sin(x)], [rb.typeof(np.float32(1))]).jaxpr
+    with pytest.raises(TypeError, match=r"decomposition of primitive 'holder_of_test_nesting' \(.*captures"):
+        rb.grad(rb.jit(lambda x: p(x, jaxpr=body)[0]))(np.float32(1))

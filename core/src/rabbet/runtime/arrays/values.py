@@ -167,7 +167,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
     return host_array(x, aval, device or default_device())
 
 
-NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, python_scalars.TypedScalar)
+NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 
 
 def foreign(x):

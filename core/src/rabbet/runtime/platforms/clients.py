@@ -15,6 +15,7 @@ from functools import partial
 
 from rabbet.config import config
 from rabbet.errors import PluginError, PluginWarning, RabbetError
+from rabbet.messages import function_names
 from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime.caching import read_ahead
 from rabbet.runtime.jaxlib import adapter, deferred_release, interpreter_exit
@@ -270,12 +271,19 @@ def tell_if_late(setting, told):
 def ask_for_obstacle(backend):
     """What stands in the way of a backend, or None. PluginError where its own function for that raises."""
     try:
-        return backend.obstacle()
+        said = backend.obstacle()
     except (Exception, SystemExit) as error:
         raise PluginError(
             f"the {backend.platform!r} backend is installed but cannot be used: its function obstacle() "
-            f"raised {type(error).__name__}: {error}"
+            f"({function_names.address(backend.obstacle)}) raised {type(error).__name__}: {error}"
         ) from error
+    if said is not None and not isinstance(said, str):
+        raise PluginError(
+            f"the {backend.platform!r} backend is installed but cannot be used: its function obstacle() "
+            f"({function_names.address(backend.obstacle)}) returned {said!r:.60}; expected is None where "
+            "nothing stands in the way, else a text that says what does"
+        )
+    return said
 
 
 def obstacle_of(backend):
@@ -287,7 +295,8 @@ def obstacle_of(backend):
 
 
 def does_not_start(backend, error, others):
-    lines = [f"the {backend.platform!r} backend is installed but does not start: {error}"]
+    said = str(error) or f"its make_client ({function_names.address(backend.make_client)}) raised {error!r}"
+    lines = [f"the {backend.platform!r} backend is installed but does not start: {said}"]
     obstacle = obstacle_of(backend)
     if obstacle is not None and obstacle not in str(error):
         lines.append(f"  {obstacle}")

@@ -77,6 +77,8 @@ class Manual(NamedTuple):
         behind, modulo the axis's own size.
         """
         mesh = self.mesh
+        if mesh.shape[name] == 1:
+            return op.emit(f"stablehlo.constant dense<0> : {INDEX}")
         others = [n for n in mesh.axis_names if n not in self.axes]
         at = mesh.axis_names.index(name)
         behind = int(np.prod(mesh.axis_sizes[at + 1 :], dtype=int))

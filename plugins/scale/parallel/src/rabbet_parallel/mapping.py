@@ -224,7 +224,7 @@ WORDS = {"in_specs": "arguments", "out_specs": "result"}
 
 def placed(x, mesh, spec):
     """An argument of an eager call over the devices, if it is not committed to others."""
-    if is_tracer(x) or x.committed:
+    if is_tracer(x) or getattr(x, "committed", False):  # what the function captured may be one of NumPy's
         return x
     return device_put(x, NamedSharding(mesh, spec))
 

@@ -372,3 +372,23 @@ def test_a_mesh_without_devices_is_enough_to_trace():
         jit(f)(HOST)
     with pytest.raises(ShardingError, match="give a Mesh, or set one"):
         f(HOST)
+
+
+def test_arrays_of_numpy_are_captured():
+    f = rb.shard_map(lambda x: x @ WEIGHTS, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
+    close(f(HOST[:, : len(WEIGHTS)]), HOST[:, : len(WEIGHTS)] @ WEIGHTS)
+
+
+def test_a_mesh_of_one_device_needs_no_partitioner():
+    alone = rb.make_mesh((1, 1), ("x", "y"), devices=rb.devices()[:1])
+
+    def f(x):
+        inner = rb.shard_map(
+            lambda x: x + lax.axis_index("y"), in_specs=P("y"), out_specs=P("y"), axis_names={"y"}
+        )
+        return lax.psum(inner(x), "x") * 2.0 + lax.all_gather(x, "x", tiled=True) + lax.axis_index("x")
+
+    mapped = rb.shard_map(f, mesh=alone, in_specs=P(), out_specs=P(), axis_names={"x"}, check_vma=False)
+    assert "sdy.manual" not in jit(mapped).lower(np.ones(4, np.float32)).as_text()
+    close(mapped(np.ones(4, np.float32)), np.full(4, 3.0))
+    close(grad(lambda x: mapped(x).sum())(np.ones(4, np.float32)), np.full(4, 3.0))

@@ -81,7 +81,10 @@ class Recorder(Interpreter):
     def record_half(self, op, args):
         """Run the known half of an operator with bodies, record the linear half."""
         flags = tuple([self.is_mine(a) for a in args])
-        halves = splits.lookup(op.primitive)(op, flags)
+        rule = splits.lookup(op.primitive)
+        if hasattr(rule, "parts"):
+            return rule.parts(op, *args)
+        halves = rule(op, flags)
         outs = []
         if halves.known is not None:
             context.interpreter = self.parent

@@ -9,6 +9,7 @@ runs now and hands over the intermediate values (residuals) that the rest needs;
 
 from typing import NamedTuple
 
+from rabbet.extend.commands import address
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
 from rabbet.extend.primitive import Op, add, call_op, effect_names, full_of_type, mul, neg, sub
@@ -264,7 +265,10 @@ def _split_equation(eqn, flags, known_equations, linear_equations, linear):
     outer = context.where
     context.where = eqn.where or outer
     try:
-        halves = splits.lookup(eqn.op.primitive)(eqn.op, flags)
+        op, rule = eqn.op, splits.lookup(eqn.op.primitive)
+        if hasattr(rule, "parts"):
+            op, rule = call_of_parts(eqn, rule.parts), split_jit
+        halves = rule(op, flags)
     finally:
         context.where = outer
     known_out = [v for v, lin in zip(eqn.outputs, halves.out_linear, strict=True) if not lin]
@@ -278,6 +282,25 @@ def _split_equation(eqn, flags, known_equations, linear_equations, linear):
         inputs = [pools[pool][i] for pool, i in halves.linear_in]
         linear_equations.append(Equation(halves.linear, inputs, linear_out, eqn.where))
         linear.update(linear_out)
+
+
+def call_of_parts(eqn, parts):
+    """The decomposition of an equation's primitive as a call of a program, which can be split like any
+    other.
+    """
+    primitive = eqn.op.primitive
+    several = primitive.multiple_results
+    avals = [v.aval for v in eqn.inputs]
+    closed = stage(
+        lambda *xs: parts(eqn.op, *xs) if several else [parts(eqn.op, *xs)], avals, primitive.name
+    )
+    if closed.consts:
+        raise TypeError(
+            f"the decomposition of primitive {primitive.name!r} ({address(parts)}) captures arrays, and this "
+            "primitive is of the kind 'body', whose programs are taken apart in reverse mode\n  to fix: make "
+            "what it captures operands of the primitive, or constants within the decomposition"
+        )
+    return call_op(closed.jaxpr, primitive.name, inline=True)
 
 
 @splits.primitive(jit_call)

@@ -69,9 +69,11 @@ def check_rows_in(rows, dtype):
         agree_with_numpy(row, dtype, arrays, outs, f"{row.name} in {dtype}")
 
 
-def check_dtypes(row):
-    """In each dtype the primitive computes what NumPy does, as part of a program; one program for all."""
-    names = row.known_dtypes()
+def check_dtypes(row, names=None):
+    """In each dtype (all of the row's) the primitive computes what NumPy does, as part of a program; one
+    program for all.
+    """
+    names = row.known_dtypes() if names is None else names
     drawn = [row.draw(name) for name in names]
     counts = []
 

@@ -109,9 +109,9 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
 
     Args:
       one: a ``Pass``.
-      programs: functions of one float32 array of 3 numbers to one array; by default random ones, with calls,
-        branches and loops (``random_program``), one with equations without inputs and with several outputs,
-        and one with effects.
+      programs: functions of one float32 array of 3 numbers to one array, which may capture arrays; by
+        default random ones, with calls, branches and loops (``random_program``), one with equations without
+        inputs and with several outputs, and one with effects.
       platform: what the programs are for.
       acts: True: it is an error if the pass changes none of the programs. A pass that returns the equations
         that it was given has not changed a program.
@@ -139,13 +139,14 @@ def check_pass(one, programs=None, *, platform="cpu", acts=False, tolerance=1e-5
     with config.override(enable_checks=True):
         for number, fn in enumerate(programs):
             label = f"{one.name} on program {number}"
-            before = consts_as_inputs(stage(lambda x, fn=fn: [fn(x)], [typeof(x)], f"program {number}"))
+            closed = stage(lambda x, fn=fn: [fn(x)], [typeof(x)], f"program {number}")
+            before, args = consts_as_inputs(closed), [*closed.consts, x]
             after = applied(one, before, platform, label)
             before_all, after_all = before_all + equations(before), after_all + equations(after)
             changed += str(after) != str(before)
             for law, (got, wanted) in {
-                "results": (evaluate(after, [x]), evaluate(before, [x])),
-                "derivatives": (moved(after, x), moved(before, x)),
+                "results": (evaluate(after, args), evaluate(before, args)),
+                "derivatives": (moved(after, args), moved(before, args)),
             }.items():
                 for a, b in zip(got, wanted, strict=True):
                     checks.compare(f"{label}: {law}", a, b, tolerance)
@@ -237,9 +238,10 @@ def of_odd_equations(x):
     return lax.add(carry, lax.reduce_sum(stack, (0,)))
 
 
-def moved(jaxpr, x):
-    """The tangents of a program's results, for a tangent of ones."""
-    return driver.jvp(lambda x: tuple(evaluate(jaxpr, [x])), (x,), (lax.full_like(x, 1),))[1]
+def moved(jaxpr, args):
+    """The tangents of a program's results, for a tangent of ones of the last argument."""
+    *held, x = args
+    return driver.jvp(lambda x: tuple(evaluate(jaxpr, [*held, x])), (x,), (lax.full_like(x, 1),))[1]
 
 
 def equations(jaxpr):
