@@ -302,16 +302,8 @@ class Interpreter:
         """The tracer of a payload that a rule returned. A subclass may return a plain value instead."""
         aval = self.type_of(payload)
         if type(aval) is not ShapedArray:
-            self.refuse_no_type(aval)
+            refuse_no_type(self, aval)
         return Tracer(self, payload, aval, context.where)
-
-    def refuse_no_type(self, aval):
-        """Raise TypeError for what ``type_of`` returned and is no type."""
-        raise TypeError(
-            f"{self.describe()}: {type(self).__name__}.type_of "
-            f"({function_names.address(type(self).type_of)}) returned {aval!r:.60}; expected is the type of "
-            "what the function sees, such as rb.typeof(payload.value)"
-        )
 
     def process(self, op, args):
         """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
@@ -386,6 +378,15 @@ class Interpreter:
         return f"{type(self).__name__}" + (
             f" of {function_names.describe_function(fn)}" if fn is not None else ""
         )
+
+
+def refuse_no_type(interpreter, aval):
+    """Raise TypeError for what an interpreter's ``type_of`` returned and is no type."""
+    kind = type(interpreter)
+    raise TypeError(
+        f"{interpreter.describe()}: {kind.__name__}.type_of ({function_names.address(kind.type_of)}) "
+        f"returned {aval!r:.60}; expected is the type of what the function sees, as in rb.typeof(p.value)"
+    )
 
 
 __all__ = ["Interpreter", "ShapeDtypeStruct", "Tracer", "context", "typeof"]

@@ -7,6 +7,7 @@ from rabbet.messages.tracebacks import fold_traceback
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.trace import leak_check, named_axes
+from rabbet.trace.interpreter import refuse_no_type
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
 
@@ -93,7 +94,7 @@ def type_of(interpreter, payload):
     """The type that an interpreter says of a payload, looked at."""
     aval = interpreter.type_of(payload)
     if type(aval) is not ShapedArray:
-        interpreter.refuse_no_type(aval)
+        refuse_no_type(interpreter, aval)
     return aval
 
 
