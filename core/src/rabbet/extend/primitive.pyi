@@ -112,6 +112,8 @@ class ShapedArray:
     def lo_ty(self) -> Any: ...
     def lower_val(self, value: Any) -> Any: ...
     @property
+    def memory(self) -> Any: ...
+    @property
     def mlir(self) -> str: ...
     @property
     def nbytes(self) -> Any: ...
@@ -203,6 +205,7 @@ is_finite: Primitive
 jit: Primitive
 keep_apart: Primitive
 le: Primitive
+lies_in_memory: Primitive
 log: Primitive
 log1p: Primitive
 logistic: Primitive
@@ -256,6 +259,7 @@ stop_gradient: Primitive
 sub: Primitive
 tan: Primitive
 tanh: Primitive
+to_memory: Primitive
 to_physical: Primitive
 transpose: Primitive
 while_: Primitive

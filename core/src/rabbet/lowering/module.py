@@ -21,6 +21,7 @@ from rabbet.messages.source_positions import Scoped
 from rabbet.program import effects, python_scalars
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
+from rabbet.program.over_devices import memory_of
 from rabbet.program.value_types import typeof
 from rabbet.rules import contracts, failures
 from rabbet.rules.failures import blamed, named, reached
@@ -92,7 +93,9 @@ def lower_program(
     module.spread, module.symbolic, module.like, module.manual = spread, symbolic, like, manual
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
-        attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
+        add_attribute(attributes, i, attribute)
+    note_memories(attributes, [*jaxpr.constvars, *jaxpr.invars])
+    note_memories(of_results, jaxpr.outvars)
     outer, context.is_lowering = context.is_lowering, True
     try:
         module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
@@ -100,6 +103,19 @@ def lower_program(
         context.is_lowering = outer
     can_stop = not (spread or donated or module.callbacks or jaxpr.effects or symbolic is not None)
     return module.text(_symbol(name), can_stop and module.stops(jaxpr))
+
+
+def add_attribute(attributes, i, attribute):
+    """Add to the text of the attributes of an argument or result."""
+    attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
+
+
+def note_memories(attributes, variables):
+    """Say of arguments or results in which memory their types put them, where their sharding does not."""
+    for i, v in enumerate(variables):
+        memory = memory_of(v.aval)
+        if memory is not None and "mhlo.memory_kind" not in attributes.get(i, ""):
+            add_attribute(attributes, i, f'mhlo.memory_kind = "{memory}"')
 
 
 def donation_attributes(jaxpr, donated, of_arguments, of_results):

@@ -79,3 +79,8 @@ def through_barrier(op, values):
 def batch_barrier(op, *batched):
     outs = op(*[b.value for b in batched])
     return [Batched(out, b.axis) for out, b in zip(outs, batched, strict=True)]
+
+
+@optimization_barrier.rule("memory")
+def memories_behind_barrier(op, *memories):
+    return list(memories)

@@ -7,9 +7,11 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.loops import as_carried, settled, while_
+from rabbet.primitives.memories import lies_in_memory
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
+from rabbet.program.over_devices import memory_of
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleTable
@@ -80,8 +82,10 @@ def lower_scan(op, *names):
     return op.inline(closed.jaxpr, names)
 
 
-def _unwritten(aval):
+def _unwritten(aval, memory):
     """Zeros to write a stack of results into; of float0 too, which ``zeros.full`` knows as NumPy's only."""
+    if memory is not None:
+        return lies_in_memory(_unwritten(aval, None), memory=memory)
     if aval.dtype != dtypes.float0:
         return zeros.full_of_type(aval, 0)
     stored = zeros.full_of_type(aval.physical, 0)
@@ -93,7 +97,7 @@ def scan_by_while(op, args):
     jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
     consts, carry, xs = parts_of_scan(op, args)
     n = len(carry)
-    stacks = [_unwritten(ShapedArray((length, *a.shape), a.dtype)) for a in jaxpr.out_avals[n:]]
+    stacks = [_unwritten(ShapedArray((length, *a.shape), a.dtype), memory_of(a)) for a in jaxpr.out_avals[n:]]
     if length == 0:
         return [*carry, *stacks]
     unroll = max(1, min(op.params.get("unroll", 1), length))

@@ -182,6 +182,13 @@ class ShapedArray:
         found = None if self.spread is None else self.spread.sharding(self)
         return Unplaced(self.ndim) if found is None else found
 
+    @property
+    def memory(self):
+        """The name of the memory in which values of this type lie; None: the one that devices use unless they
+        are told otherwise.
+        """
+        return None if self.spread is None else self.spread.memory
+
     def strip_weak_type(self):
         """``strong``, by JAX's name."""
         return self.strong()

@@ -28,6 +28,8 @@ class OverDevices:
     """
 
     __slots__ = ()
+    # The memory in which values of the type lie; None: this says nothing of it.
+    memory: "str | None" = None
 
     def results(self, op, avals, outs):
         """The types of an operation's results, of which at least one operand has such a type.
@@ -79,13 +81,17 @@ class OverDevices:
         """How the short form of a type writes its dimensions, which may be words already."""
         return shape
 
+    def before(self):
+        """What the short form of a type has between its dtype and its dimensions."""
+        return ""
+
     def behind(self):
         """What the short form of a type has behind its dimensions."""
         return str(self)
 
     def shown(self, dtype, shape):
         """The short form of a type."""
-        return f"{dtype}[{','.join(map(str, self.dimensions(shape)))}]{self.behind()}"
+        return f"{dtype}{self.before()}[{','.join(map(str, self.dimensions(shape)))}]{self.behind()}"
 
 
 class Several(OverDevices):
@@ -130,6 +136,15 @@ class Several(OverDevices):
             shape = part.dimensions(shape)
         return shape
 
+    @property
+    def memory(self):
+        """That of the part that has one."""
+        return next(filter(None, [part.memory for part in self.parts]), None)
+
+    def before(self):
+        """What each part says there."""
+        return "".join([part.before() for part in self.parts])
+
     def behind(self):
         """What each part says there."""
         return "".join([part.behind() for part in self.parts])
@@ -146,6 +161,13 @@ def parts_of(spread):
     if spread is None:
         return {}
     return {type(part): part for part in (spread.parts if type(spread) is Several else (spread,))}
+
+
+def memory_of(aval):
+    """The memory in which values of a type lie: its name, or None for the one that devices use unless they
+    are told otherwise.
+    """
+    return None if aval.spread is None else aval.spread.memory
 
 
 def _together(parts):
@@ -218,4 +240,7 @@ def joined_over(one, other):
     return _together([part.joined(right.get(kind)) for kind, part in {**right, **left}.items()])
 
 
-__all__ = ["OverDevices", "Several", "fitted_over", "joined_over", "part_of", "results_over", "with_part"]
+__all__ = [
+    "OverDevices", "Several", "fitted_over", "joined_over", "memory_of", "part_of", "results_over",
+    "with_part",
+]  # fmt: skip

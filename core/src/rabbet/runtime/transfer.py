@@ -16,6 +16,7 @@ import numpy as np
 
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
+from rabbet.primitives.memories import moved
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array_parts import relaid
 from rabbet.runtime.arrays import transfer_guards
@@ -37,8 +38,8 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
 
     Args:
       x: an array, anything convertible to one, or a pytree of such. Inside a traced function, a traced value
-        is laid out by a sharding over several devices, and else returned as it is: a program runs where
-        its arguments are.
+        is laid out by a sharding and moved to its memory; on which device it lies is not said there,
+        since a program runs where its arguments are.
       device: a `Device` or a `Sharding`; None: where arrays are they stay, and other values go
         to the default device, both uncommitted. Or a pytree of these that is a prefix of `x`.
       src: the device that `x` is on, in the same forms; arrays know it themselves, so it is only checked to
@@ -230,7 +231,11 @@ def put_leaf(x, device, may_alias=True):
     if type(x) is Tracer:
         if not x.interpreter.alive:
             raise leaked(x)
-        return device.constrain(x) if isinstance(device, Sharding) else x
+        if hasattr(type(device), "__place_of__"):
+            device = device.__place_of__(x)
+        if isinstance(device, Device):  # in its usual memory
+            return moved(x, None)
+        return x if device is None else device.constrain(x)
     if device is not None and hasattr(type(device), "__place_of__"):
         device = device.__place_of__(x)
     if isinstance(device, Sharding):

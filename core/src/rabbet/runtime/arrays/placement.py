@@ -95,7 +95,7 @@ def spread_placement(aval, sharding):
     """
     check_present(sharding.group.devices[0])
     sharding.check(aval.shape)
-    aval = aval.update(spread=sharding.in_types(aval.ndim))
+    aval = sharding.typed(aval)
     physical = aval.physical
     made = Placement()
     made.aval, made.device, made.committed, made.layout = aval, sharding.group, True, sharding

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rabbet.errors import ShardingError
+from rabbet.primitives.memories import in_memory, moved
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms.device_groups import device_group
 
@@ -65,6 +66,23 @@ class Sharding:
     def in_types(self, ndim: int):
         """What the types of arrays of ``ndim`` dimensions say of it: an ``OverDevices``, or None."""
         return
+
+    def typed(self, aval):
+        """The type of an array of type ``aval`` that lies so: cut along explicit axes, in its memory."""
+        return in_memory(aval.update(spread=self.in_types(aval.ndim)), self.other_memory)
+
+    def with_memory_kind(self, kind) -> "Sharding":
+        """The same in another memory of the devices."""
+        if kind is None:
+            return self
+        raise NotImplementedError(
+            f"{self}: values over several devices in the memory {kind!r} need a NamedSharding; give one as "
+            "out_shardings"
+        )
+
+    def moved(self, x):
+        """A traced value in the memory that the sharding names."""
+        return moved(x, self.other_memory)
 
     def asked(self, aval) -> "Sharding | None":
         """How a result of type ``aval`` lies on these devices, where its type says it; None: as the compiler
@@ -240,8 +258,8 @@ class SingleDeviceSharding(Sharding):
         return f'{replicated(1, ndim)}, mhlo.memory_kind = "{self.memory_kind}"'
 
     def constrain(self, x):
-        """As it is: where a value lies while a program runs is the compiler's."""
-        return x
+        """In the memory that it names; on which device a program runs is its arguments'."""
+        return self.moved(x)
 
     def with_memory_kind(self, kind):
         """The same in another memory of the device."""
@@ -279,7 +297,7 @@ def replicated(count, ndim):
 @functools.lru_cache(maxsize=1024)
 def usual_memory(device):
     """The name of the memory that a device uses unless told otherwise."""
-    return device.default_memory().kind
+    return device.memory_kinds()[0]
 
 
 class EverywhereSharding(Sharding):
@@ -303,6 +321,12 @@ class EverywhereSharding(Sharding):
     def tiles(self, ndim):
         """One part, which every device has."""
         return (1,) * ndim, np.zeros((len(self._group), ndim), int)
+
+    def with_memory_kind(self, kind):
+        """Of one device, that device's in another memory."""
+        if len(self._group) == 1:
+            return SingleDeviceSharding(self._group.devices[0], memory_kind=kind)
+        return super().with_memory_kind(kind)
 
     def attributes(self, ndim):
         """Replicated."""

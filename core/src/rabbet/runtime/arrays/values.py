@@ -14,9 +14,10 @@ from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.value_types import type_of_number
 from rabbet.runtime.arrays import callback_errors, ownership, transfer_guards
-from rabbet.runtime.arrays.array import Array, from_host, put_whole
+from rabbet.runtime.arrays.array import Array, from_host, put_whole, spread
 from rabbet.runtime.arrays.placement import placement
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
+from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.runtime.platforms.devices import default_device
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
@@ -239,7 +240,22 @@ def operands(op, args, places=()):
             arrays.append(scalar_array(a, avals[i], device))
         else:
             arrays.append(to_array(a, device))
+    if type(device) is DeviceGroup:
+        in_one_memory(args, arrays)
     return arrays, device, committed
+
+
+def in_one_memory(args, arrays):
+    """Bring what nobody put anywhere to the memory in which the others of ``arrays`` lie."""
+    put = [type(a) is Array and a.spec.committed for a in args]
+    layouts = {x.spec.layout for x, p in zip(arrays, put, strict=True) if p and x.aval.memory is not None}
+    if len(layouts) != 1:
+        return
+    (layout,) = layouts
+    for i, (x, p) in enumerate(zip(arrays, put, strict=True)):
+        if not p and x.ndim and x.aval.memory is None:
+            there = x.spec.layout.with_memory_kind(layout.other_memory)
+            arrays[i] = spread(reading.to_numpy(x.raw), x.aval, there)
 
 
 def common_device(values, what, name="argument {}".format, places=()):

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rabbet.primitives.memories import USUAL, in_memory, to_memory
+from rabbet.program.jaxpr import Equation, Jaxpr, Var
+from rabbet.program.over_devices import memory_of
 from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 from rabbet.runtime.jaxlib import raw_shards
 from rabbet.runtime.platforms.device_groups import DeviceGroup
@@ -64,7 +67,9 @@ def as_typed(spread, avals):
     if spread is None or spread.like is None:
         return spread
     asked = spread.outs or (None,) * len(avals)
-    outs = tuple([s or spread.like.asked(a) for s, a in zip(asked, avals, strict=True)])
+    outs = tuple(
+        [s or in_memory_of(spread.like.asked(a), a) for s, a in zip(asked, avals, strict=True)]
+    )
     return spread._replace(outs=outs) if any(outs) else spread
 
 
@@ -98,11 +103,37 @@ def chosen(spread, avals, hlos, read=()):
                 counts, parts = raw_shards.tiles_of(hlos[i], aval.physical.ndim, count)
             tiles = counts[: aval.ndim], parts[:, : aval.ndim]
             sharding = in_words_of(read, spread.like.like(*tiles), tiles)
+            sharding = in_memory_of(sharding, aval)
         elif sharding is None:
             first = spread.group.devices[0]
             sharding = SingleDeviceSharding(first) if count == 1 else EverywhereSharding(spread.group)
+            sharding = in_memory_of(sharding, aval)
         found.append(sharding)
     return found
+
+
+def in_memory_of(sharding, aval):
+    """A sharding in the memory that a type names."""
+    if sharding is None or sharding.other_memory == memory_of(aval):
+        return sharding
+    return sharding.with_memory_kind(memory_of(aval))
+
+
+def in_asked_memories(spread, jaxpr):
+    """A program with its results moved to the memories of the shardings that were asked for."""
+    outs, moves = list(jaxpr.outvars), []
+    for i, sharding in enumerate((spread and spread.outs) or ()):
+        aval = outs[i].aval
+        if sharding is None or sharding.other_memory == memory_of(aval):
+            continue
+        there = Var(in_memory(aval, sharding.other_memory))
+        moves.append(Equation(to_memory.op(memory=sharding.other_memory or USUAL), [outs[i]], [there]))
+        outs[i] = there
+    if not moves:
+        return jaxpr
+    return Jaxpr(
+        jaxpr.invars, outs, [*jaxpr.equations, *moves], jaxpr.constvars, jaxpr.effects, jaxpr.name
+    )
 
 
 def in_words_of(read, sharding, tiles):

@@ -15,6 +15,7 @@ from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.messages.signal_errors import is_of_handler
+from rabbet.program.over_devices import memory_of
 from rabbet.runtime.arrays import callbacks, memory_exhausted
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.placement import placed_by, placement
@@ -72,6 +73,7 @@ def lower(
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
+from rabbet.program.over_devices import memory_of
     spread = device_spread.as_typed(spread, optimized.out_avals)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
@@ -168,7 +170,7 @@ class Executable:
     def _find_out_shardings(self):
         spread, avals = self.lowering.spread, self.lowering.out_avals
         if spread is None:
-            return [SingleDeviceSharding(self.device)] * len(avals)
+            return [SingleDeviceSharding(self.device, memory_kind=memory_of(a)) for a in avals]
         jaxpr = self.lowering.jaxpr
         variables = [*jaxpr.constvars, *jaxpr.invars]  # one more where its loops can be stopped
         read = [(spread.ins[k], v.aval.ndim) for k, v in zip(self.lowering.kept, variables, strict=False)]
@@ -183,7 +185,13 @@ class Executable:
         """The placements of its results."""
         avals = self.lowering.out_avals
         if self.lowering.spread is None:
-            return [placement(a, self.device, committed) for a in avals]
+            usual = lambda a: placement(a, self.device, committed)
+            if not any(memory_of(a) for a in avals):
+                return list(map(usual, avals))
+            return [
+                placed_by(a, s) if memory_of(a) else usual(a)
+                for a, s in zip(avals, self.out_shardings, strict=True)
+            ]
         return [placed_by(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
 
     @property

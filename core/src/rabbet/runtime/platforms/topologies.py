@@ -50,6 +50,15 @@ class DescribedDevice(Device):
         """None: it is not here."""
         return
 
+    def memory_kinds(self):
+        """The names of its memories, the default one first: of GPUs, which cannot be asked, those that they
+        have where they are here.
+        """
+        try:
+            return super().memory_kinds()
+        except adapter.XlaRuntimeError:
+            return ["device", "pinned_host"]
+
     def __str__(self):
         return f"{self.client.topology}/{self.id}"
 

@@ -4,14 +4,17 @@ import enum
 
 from rabbet import Array
 from rabbet.extend.functions import public_module
+from rabbet.extend.primitive import to_memory
 from rabbet.extend.sharding import as_place
+from rabbet.extend.transform import is_tracer, typeof
 
 
 class Space(enum.Enum):
     """The memory of a device, or the memory of its host that the device can read.
 
     As the place in ``device_put`` it leaves an array on its devices, in that memory. A value that is no
-    array goes to the default device. Within a traced function it changes nothing.
+    array goes to the default device. Within a traced function it is an operation, and the type of its
+    result says where it lies; on the processor, whose devices have one memory, it moves nothing.
 
     Example:
       >>> x = rb.device_put(rnp.ones(2), rb.memory.Space.Device)
@@ -33,12 +36,25 @@ class Space(enum.Enum):
             raise ValueError("device_put: memory.Space.Any is no place; give Space.Device or Space.Host")
         from rabbet import device_put
 
+        if is_tracer(x):
+            return InProgram(None if self is Space.Device else "pinned_host")
         sharding = (x if isinstance(x, Array) else device_put(0)).sharding
         kinds = next(iter(sharding.device_set)).memory_kinds()
         kind = kinds[0] if self is Space.Device else "pinned_host"
         if kind not in kinds:
             raise ValueError(f"device_put: the device has no memory {kind!r}, only {', '.join(kinds)}")
         return as_place(sharding.with_memory_kind(kind))
+
+
+class InProgram:
+    """A memory as the place of a traced value."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def constrain(self, x):
+        """The value moved there."""
+        return x if typeof(x).memory == self.memory else to_memory(x, memory=self.memory or "device")
 
 
 public_module(globals())

@@ -198,7 +198,8 @@ def _one(x, sharding):
     if not isinstance(sharding, NamedSharding):
         return obey_sharding("with_sharding_constraint", x, sharding, "shardings")
     if is_tracer(x):
-        return constrained(x, sharding)
+        laid = constrained(x, sharding)
+        return laid if sharding.other_memory is None else sharding.moved(laid)
     if isinstance(sharding.mesh, AbstractMesh):
         sharding = on_devices(sharding, x)
     if UNCONSTRAINED in sharding.spec:

@@ -5,13 +5,14 @@
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rabbet.errors import MissingRule, ShardingError
 from rabbet.extend.passes import stage
 from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 from rabbet.extend.transform import RuleTable
+from rabbet_collectives.varying import Varying
 
 from rabbet_parallel.specs import PartitionSpec, names_in
 
@@ -74,7 +75,7 @@ class Explicit(OverDevices):
     def results(self, op, avals, outs):
         """By the rule of the primitive; of one that carries programs, by these."""
         mesh = self.common_mesh(op, avals)
-        if not mesh.manual_axes and any(type(a.spread) not in (Explicit, NoneType) for a in avals):
+        if not mesh.manual_axes and any(part_of(a.spread, Varying) is not None for a in avals):
             return outs  # captured arrays lie somewhere outside of shard_map: nothing follows within
         if mesh is not self.mesh:
             return Explicit(mesh, self.entries).results(op, avals, outs)

@@ -253,7 +253,7 @@ def of_reshard(op, x):
     """As it was told; the mesh may be another one."""
 
 
-@explicit.primitive(c.psum, c.pmax, c.pmin, c.ppermute, pvary)
+@explicit.primitive(c.psum, c.pmax, c.pmin, c.ppermute, pvary, p.to_memory, p.lies_in_memory)
 def alike(op, x):
     """Members along other axes exchange values that lie alike."""
     return x.entries

@@ -127,10 +127,10 @@ class NamedSharding(Sharding):
         return self.with_spec(PartitionSpec(*entries_of(aval)))
 
     def constrain(self, x):
-        """A traced value laid out so."""
+        """A traced value laid out so, in the memory that it names."""
         from rabbet_parallel.constraints import constrained
 
-        return constrained(x, self)
+        return self.moved(constrained(x, self))
 
     def update(self, **changes):
         """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""

@@ -22,9 +22,11 @@ def test_one_device(kind):
     x = rb.device_put(HOST, there)
     assert x.sharding == there and x.sharding.memory_kind == kind and x.committed and x.device is DEVICE
     np.testing.assert_array_equal(x, HOST)
-    for out in (x + x, rb.jit(lambda v: v * 2)(x), x + rb.device_put(HOST, DEVICE)):
-        assert out.sharding == HERE
+    for out in (x + x, rb.jit(lambda v: v * 2)(x), 2 * x):  # as JAX has it: where the operands lie
+        assert out.sharding == there
         np.testing.assert_array_equal(out, 2 * HOST)
+    with pytest.raises(ValueError, match="lie in different memories"):
+        x + rb.device_put(HOST, DEVICE)
     (part,) = x.addressable_shards
     assert part.data.sharding == there and part.device is DEVICE
     for place in (HERE, DEVICE, SingleDeviceSharding(rb.devices()[3]), NamedSharding(MESH, P())):

@@ -4,10 +4,11 @@ from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_resi
 from rabbet_autodiff.primitives.checkpoint import name as _named
 
 from rabbet import checkpoint_policies, tree
+from rabbet.checkpoint_policies import Offloadable
 from rabbet.extend.functions import array_or_tracer, is_evaluating, public_module
 
 __all__ = [
-    "checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat",
+    "Offloadable", "checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat",
     "saved_residuals",
 ]  # fmt: skip
 

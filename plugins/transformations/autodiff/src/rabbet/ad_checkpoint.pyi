@@ -12,6 +12,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 from rabbet import Array, ArrayLike, Device, DTypeLike
 from rabbet.extend.primitive import Primitive
 
+class Offloadable(NamedTuple):
+    """What a policy returns for results that are kept in another memory."""
+    src: Any
+    dst: Any
 from rabbet import checkpoint as checkpoint
 def checkpoint_name(x: Tree, name: str) -> Tree: ...
 from rabbet import checkpoint_policies as checkpoint_policies  # type: ignore[attr-defined]

@@ -4,20 +4,42 @@ A policy is a function ``(primitive, *avals, **params) -> bool``: whether the re
 inputs of these types may be kept for the backward pass. What may not be kept is computed again, from the
 inputs of the checkpointed function and from what is kept.
 
-Some policies of JAX move what they keep to the memory of the host. Here the memory of the device is the
-only one that programs know, so these values stay there; the arguments are accepted.
+It may return an ``Offloadable`` instead: then the results are kept in another memory, such as the host's,
+moved there when they are computed and moved back when the backward pass comes to them. On the CPU, which has
+one memory, they stay where they are.
 """
+
+from typing import NamedTuple
 
 from rabbet.extend.functions import folded, public_module
 
 __all__ = [
-    "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
+    "Offloadable", "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
     "dots_with_no_batch_dims_saveable", "everything_saveable", "nothing_saveable",
     "offload_dot_with_no_batch_dims", "save_and_offload_only_these_names", "save_any_names_but_these",
     "save_anything_except_these_names", "save_from_both_policies", "save_only_these_names",
 ]  # fmt: skip
 
 DOTS = frozenset(["dot_general", "conv_general_dilated", "ragged_dot_general"])
+
+
+class Offloadable(NamedTuple):
+    """What a policy returns for results that are kept in another memory.
+
+    Attributes:
+      src: the memory in which they are computed, ``"device"``.
+      dst: that in which they are kept, such as ``"pinned_host"``.
+
+    Example:
+      >>> def policy(primitive, *avals, **params):
+      ...     return primitive.name == "sin" and rb.checkpoint_policies.Offloadable("device", "pinned_host")
+      >>> f = rb.checkpoint(lambda x: rnp.cos(rnp.sin(x)), policy=policy)
+      >>> rb.grad(f)(0.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
+
+    src: str
+    dst: str
 
 
 def everything_saveable(*_, **__):
@@ -74,7 +96,8 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @folded
 def offload_dot_with_no_batch_dims(offload_src, offload_dst):
-    """A policy like ``dots_with_no_batch_dims_saveable``; see this module on memory of the host.
+    """A policy like ``dots_with_no_batch_dims_saveable``, which keeps the products in the memory
+    ``offload_dst``.
 
     Example:
       >>> f = rb.checkpoint(
@@ -84,10 +107,10 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
       >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
       Array([[1.0806046]], dtype=float32)
     """
-    _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
+    there = _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
 
     def policy(primitive, *avals, **params):
-        return dots_with_no_batch_dims_saveable(primitive, *avals, **params)
+        return there if dots_with_no_batch_dims_saveable(primitive, *avals, **params) else False
 
     return policy
 
@@ -160,7 +183,7 @@ def save_from_both_policies(policy_1, policy_2):
 def save_and_offload_only_these_names(
     *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
 ):
-    """A policy: keep what has a name of either list; see this module on memory of the host.
+    """A policy: keep what has a name of either list, that of the second in the memory ``offload_dst``.
 
     Raises:
       ValueError: if a name stands in both lists.
@@ -176,13 +199,19 @@ def save_and_offload_only_these_names(
       Array(1., dtype=float32, weak_type=True)
     """
     what = "save_and_offload_only_these_names"
-    _memories(what, offload_src, offload_dst)
+    there = _memories(what, offload_src, offload_dst)
     saved, offloaded = _names(what, names_which_can_be_saved), _names(what, names_which_can_be_offloaded)
     if saved & offloaded:
         raise ValueError(
             f"{what}: {sorted(saved & offloaded)} stand in both lists; a value is kept in one memory"
         )
-    return save_only_these_names(*saved, *offloaded)
+
+    def policy(primitive, *_, **params):
+        if primitive.name != "name":
+            return False
+        return there if params["name"] in offloaded else params["name"] in saved
+
+    return policy
 
 
 def _names(what, names):
@@ -192,13 +221,19 @@ def _names(what, names):
     return frozenset(names)
 
 
-def _memories(what, *kinds):
-    for kind in kinds:
+def _memories(what, source, target):
+    for kind in (source, target):
         if not isinstance(kind, str):
             raise TypeError(
                 f"{what}: offload_src and offload_dst name kinds of memory, such as 'device' and "
                 f"'pinned_host'; got {kind!r:.60}"
             )
+    if source != "device" or target == "device":
+        raise ValueError(
+            f"{what}: values are computed in the memory 'device' and kept in another one, such as "
+            f"'pinned_host'; got offload_src={source!r} and offload_dst={target!r}"
+        )
+    return Offloadable(source, target)
 
 
 public_module(globals())

@@ -8,7 +8,7 @@ where the policy lets a value be kept; the equations that it passed come once mo
 from typing import NamedTuple
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
-from rabbet.extend.primitive import call_op
+from rabbet.extend.primitive import call_op, to_memory
 from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.primitive import scan as scan_call
 from rabbet_custom_rules import custom_call
@@ -101,9 +101,16 @@ def recomputation(jaxpr, wanted, policy):
         elif policy is not None and eqn.op.primitive is scan_call:
             first, again, kept = scan_again(eqn, mine, policy)
             saved += kept
-        elif policy is not None and may_save(policy, eqn):
-            saved += mine
+        elif policy is not None and (where := may_save(policy, eqn)):
             again = None
+            for v in mine:  # all this runs backwards: what is appended later comes first
+                if (there := memory_to_keep_in(where, v)) is None:
+                    saved.append(v)
+                    continue
+                kept = Var(to_memory.op(memory=there).out((v.aval,)))
+                saved.append(kept)
+                forward.append(moving(v, kept, eqn.where))
+                equations.append(moving(kept, v, eqn.where))
         forward.append(first)
         if again is not None:
             equations.append(again)
@@ -112,8 +119,19 @@ def recomputation(jaxpr, wanted, policy):
 
 
 def may_save(policy, eqn):
-    """Whether the policy lets the results of an equation be kept."""
-    return bool(policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params))
+    """Whether the policy lets the results of an equation be kept; an ``Offloadable`` says where."""
+    return policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params)
+
+
+def memory_to_keep_in(answer, v):
+    """The memory in which a policy wants a value to be kept; None: where it is."""
+    there = getattr(answer, "dst", None)
+    return None if there in (None, "device", v.aval.memory) else there
+
+
+def moving(source, target, where):
+    """The equation that moves a value to the memory of another variable's type."""
+    return Equation(to_memory.op(memory=target.aval.memory or "device"), [source], [target], where)
 
 
 def scan_again(eqn, wanted, policy):

@@ -272,8 +272,10 @@ class Jitted(Asked):
     def _trace(self, args, kwargs, *, anywhere=False):
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
-        if self.layouts is not None and not anywhere:
-            self.layouts.check(signature)
+        if self.layouts is not None:
+            if not anywhere:
+                self.layouts.check(signature)
+            avals = self.layouts.in_memories(signature, avals)
         layouts = [None if self.device else layout_of(x) for x in signature.leaves]
         program = self.program(signature, avals)
         device = self.device or device_of(signature)

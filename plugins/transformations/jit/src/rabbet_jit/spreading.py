@@ -6,6 +6,7 @@ from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
+from rabbet.extend.primitive import to_memory
 from rabbet.extend.sharding import (
     EverywhereSharding,
     Sharding,
@@ -112,6 +113,16 @@ class Layouts:
             own: Any = lying(x) if type(x) is Array and x.committed else layout_of(x)
             if s is not None and own is not None and not fits(own, s, x.ndim):
                 raise ShardingError(_elsewhere(s, signature, i, own.public))
+
+    def in_memories(self, signature, avals):
+        """The types of arguments, each in the memory that ``in_shardings`` say."""
+        wanted = self.of_arguments(signature)
+        return tuple(
+            [
+                a if s is None else to_memory.op(memory=s.other_memory or "device").out((a,))
+                for a, s in zip(avals, wanted, strict=True)
+            ]
+        )
 
     def check_sizes(self, signature, avals):
         """Refuse arguments that cannot be laid out as ``in_shardings`` say, wherever they lie.

@@ -140,6 +140,5 @@ def leaf_aval(x):
             sharding: Any = getattr(x, "sharding", None)
             if hasattr(type(sharding), "__sharding__"):  # as a spec, which stands for one on the mesh set
                 sharding = sharding.__sharding__("ShapeDtypeStruct: sharding")
-            spread = sharding.in_types(aval.ndim) if isinstance(sharding, Sharding) else None
-            return aval if spread is None else aval.update(spread=spread)
+            return sharding.typed(aval) if isinstance(sharding, Sharding) else aval
     return typeof(x)
