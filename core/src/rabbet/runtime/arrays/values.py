@@ -255,7 +255,7 @@ def in_one_memory(args, arrays):
     for i, (x, p) in enumerate(zip(arrays, put, strict=True)):
         if not p and x.ndim and x.aval.memory is None:
             there = x.spec.layout.with_memory_kind(layout.other_memory)
-            arrays[i] = spread(reading.to_numpy(x.raw), x.aval, there)
+            arrays[i] = spread(raw_values.to_numpy(x.raw), x.aval, there)
 
 
 def common_device(values, what, name="argument {}".format, places=()):

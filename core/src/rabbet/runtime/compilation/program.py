@@ -73,8 +73,8 @@ def lower(
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
-from rabbet.program.over_devices import memory_of
     spread = device_spread.as_typed(spread, optimized.out_avals)
+    optimized = device_spread.in_asked_memories(spread, optimized)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
