@@ -1,0 +1,701 @@
+"""A tour of Rabbet: a second, tiny one, from nothing.
+
+Read this file from top to bottom, and run it: `python docs/tour.py`. It builds, in one file, what
+the real one has in forty packages: a primitive, a table of rules, an interpreter, a tracer, a
+program, its text in StableHLO, its execution by PJRT, and on these `jvp`, `vmap`, `jit`, `grad`,
+and a transformation from another package. It uses NumPy and jaxlib and nothing of Rabbet. Each part
+ends with a few lines that try it, and says where the real one stands. What the real one has besides
+is told at the end.
+
+The idea in one sentence: **calling a primitive speaks to the current interpreter**, and everything
+else (to compute, to differentiate, to batch, to write a program down) is one more interpreter with
+a table of rules.
+"""
+
+import functools
+import os
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # jaxlib, loaded below, would say which devices it found
+
+# 1. Types. What can be said of an array before there is one. ======================================
+# The real one: program/avals.py. Equal types are one object there, so that caches key on identity.
+
+class ShapedArray(NamedTuple):
+    """A shape and a dtype."""
+
+    shape: tuple
+    dtype: Any
+
+    @property
+    def mlir(self):
+        """How StableHLO writes the type: ``tensor<2x3xf32>``."""
+        letters = {"float32": "f32", "int32": "i32", "bool": "i1"}[np.dtype(self.dtype).name]
+        return "tensor<" + "".join([f"{size}x" for size in self.shape]) + letters + ">"
+
+def typeof(x):
+    """The type of anything that a primitive takes: an array, a Python number, a tracer."""
+    if isinstance(x, Tracer):
+        return x.aval
+    if isinstance(x, float):  # Python's floats are 32 bits here, as they are in JAX
+        return ShapedArray((), np.dtype("float32"))
+    x = np.asarray(x)
+    return ShapedArray(x.shape, x.dtype)
+
+# 2. Primitives and operators. =====================================================================
+# A primitive is a name, the laws that it obeys (its kinds), and a rule for the type of its result.
+# With its parameters it is an operator. Calling either one asks the current interpreter. That is all
+# that it does.
+# The real one: rules/primitive.py, rules/operator.py.
+
+class Primitive:
+    def __init__(self, name, abstract, kinds=()):
+        self.name, self.abstract, self.kinds = name, abstract, kinds
+
+    def __call__(self, *args, **params):
+        return Op(self, params)(*args)
+
+    def __repr__(self):
+        return self.name
+
+class Op:
+    """A primitive with its parameters."""
+
+    def __init__(self, primitive, params):
+        self.primitive, self.params = primitive, params
+
+    def __call__(self, *args):
+        return current.interpreter.process(self, args)
+
+    def out_aval(self, args):
+        return self.primitive.abstract(*map(typeof, args), **self.params)
+
+    def __repr__(self):
+        shown = ", ".join([f"{k}={v}" for k, v in self.params.items()])
+        return f"{self.primitive}[{shown}]" if shown else str(self.primitive)
+
+def same_type(x, *others):
+    return x
+
+def summed_type(x, axes):
+    return ShapedArray(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype)
+
+def broadcast_type(x, shape, dimensions):
+    return ShapedArray(shape, x.dtype)
+
+add = Primitive("add", same_type, kinds=("elementwise", "linear"))
+neg = Primitive("neg", same_type, kinds=("elementwise", "linear"))
+mul = Primitive("mul", same_type, kinds=("elementwise", "bilinear"))
+sin = Primitive("sin", same_type, kinds=("elementwise",))
+cos = Primitive("cos", same_type, kinds=("elementwise",))
+reduce_sum = Primitive("reduce_sum", summed_type, kinds=("structural",))
+broadcast_in_dim = Primitive("broadcast_in_dim", broadcast_type, kinds=("structural",))
+
+# 3. Tables of rules. ==============================================================================
+# A rule says what one transformation does with one primitive. Every rule has one form: `(op,
+# *payloads) -> payload`. A payload is what stands for an array under that transformation. A rule may
+# also serve a kind: then it holds for every primitive that declares the law, those of strangers
+# included.
+# The real one: rules/tables.py; the rules of each primitive stand beside it, in primitives/.
+
+class RuleTable:
+    def __init__(self, name):
+        self.name, self.by_primitive, self.by_kind = name, {}, {}
+
+    def rule(self, *primitives):
+        def install(function):
+            for primitive in primitives:
+                self.by_primitive[primitive] = function
+            return function
+
+        return install
+
+    def kind(self, kind):
+        def install(function):
+            self.by_kind[kind] = function
+            return function
+
+        return install
+
+    def find(self, primitive):
+        if primitive in self.by_primitive:
+            return self.by_primitive[primitive]
+        for kind in primitive.kinds:
+            if kind in self.by_kind:
+                return self.by_kind[kind]
+        raise LookupError(
+            f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {', '.join(primitive.kinds)})"
+        )
+
+# 4. Interpreters and tracers. =====================================================================
+# An interpreter runs a function on tracers. Each knows its parent, the interpreter that was current
+# when it began, and a rule runs with the parent current: what a rule computes with speaks to the
+# level below. So transformations nest, and there is no stack to search.
+#
+# At the bottom stands evaluation. Here it asks NumPy; the real one runs a compiled program for each
+# operation, made as part 8 makes one.
+# The real one: trace/interpreter.py, program/context.py, runtime/evaluation.py.
+
+class Evaluation:
+    """The bottom: operations on arrays, executed at once."""
+
+    def process(self, op, args):
+        computed = {
+            add: np.add, mul: np.multiply, neg: np.negative, sin: np.sin, cos: np.cos,
+            reduce_sum: lambda x, axes: np.sum(x, axis=axes),
+            broadcast_in_dim: lambda x, shape, dimensions: np.broadcast_to(
+                np.reshape(x, [shape[d] if d in dimensions else 1 for d in range(len(shape))]), shape
+            ),
+        }[op.primitive]  # fmt: skip
+        arrays = [np.asarray(x, typeof(x).dtype) for x in args]
+        return np.asarray(computed(*arrays, **op.params), arrays[0].dtype)
+
+class Current(threading.local):
+    """What is current on this thread."""
+
+    def __init__(self):
+        self.interpreter = Evaluation()
+
+current = Current()
+
+class Tracer:
+    """What a function gets instead of an array: a payload of an interpreter."""
+
+    __array_priority__ = 1000  # NumPy's arrays leave arithmetic to us
+
+    def __init__(self, interpreter, payload, aval):
+        self.interpreter, self.payload, self.aval = interpreter, payload, aval
+
+    shape = property(lambda self: self.aval.shape)
+    ndim = property(lambda self: len(self.aval.shape))
+    __add__ = __radd__ = lambda self, other: binary(add, self, other)
+    __mul__ = __rmul__ = lambda self, other: binary(mul, self, other)
+    __neg__ = lambda self: neg(self)
+    __sub__ = lambda self, other: self + (-other)
+
+def binary(primitive, x, y):
+    """Programs know no broadcasting: what NumPy does silently is an operation here."""
+    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    return primitive(spread(x, shape), spread(y, shape))
+
+def spread(x, shape):
+    have = typeof(x).shape
+    if have == shape:
+        return x
+    return broadcast_in_dim(x, shape=shape, dimensions=tuple(range(len(shape) - len(have), len(shape))))
+
+class Interpreter:
+    """What all transformations share. A subclass gives `table`, `lift` and `type_of`."""
+
+    def __init__(self):
+        self.parent = current.interpreter
+
+    def process(self, op, args):
+        payloads = [self.payload_of(x) for x in args]
+        inner, current.interpreter = current.interpreter, self.parent
+        try:
+            if all(not self.is_mine(x) for x in args):
+                return op(*args)  # nothing of this interpreter's is among them
+            payload = self.table.find(op.primitive)(op, *payloads)
+        finally:
+            current.interpreter = inner
+        return Tracer(self, payload, self.type_of(payload))
+
+    def is_mine(self, x):
+        return isinstance(x, Tracer) and x.interpreter is self
+
+    def payload_of(self, x):
+        return x.payload if self.is_mine(x) else self.lift(x)
+
+    def run(self, f, *payloads):
+        """Run `f` on tracers that hold the payloads; return the payload of its result."""
+        tracers = [Tracer(self, p, self.type_of(p)) for p in payloads]
+        inner, current.interpreter = current.interpreter, self
+        try:
+            return self.payload_of(f(*tracers))
+        finally:
+            current.interpreter = inner
+
+# 5. Forward mode: pairs of a value and its tangent. ===============================================
+# Three kinds do most of the work. A linear primitive is its own derivative; a bilinear one obeys the
+# product rule. A tangent of None is a zero that is never computed.
+# The real one: plugins/transformations/autodiff; the rules stand beside the primitives.
+
+class Dual(NamedTuple):
+    primal: Any
+    tangent: Any  # None: zero
+
+jvp_rules = RuleTable("jvp")
+
+def added(x, y):
+    return y if x is None else x if y is None else add(x, y)
+
+@jvp_rules.kind("linear")
+def jvp_linear(op, *duals):
+    primal = op(*[x.primal for x in duals])
+    if len(duals) == 1:
+        return Dual(primal, op(duals[0].tangent))
+    return Dual(primal, added(*[x.tangent for x in duals]))
+
+@jvp_rules.kind("structural")
+def jvp_structural(op, x):
+    return Dual(op(x.primal), op(x.tangent))
+
+@jvp_rules.kind("bilinear")
+def jvp_bilinear(op, x, y):
+    by_x = None if x.tangent is None else op(x.tangent, y.primal)
+    by_y = None if y.tangent is None else op(x.primal, y.tangent)
+    return Dual(op(x.primal, y.primal), added(by_x, by_y))
+
+@jvp_rules.rule(sin)
+def jvp_sin(op, x):
+    return Dual(sin(x.primal), mul(x.tangent, cos(x.primal)))
+
+@jvp_rules.rule(cos)
+def jvp_cos(op, x):
+    return Dual(cos(x.primal), neg(mul(x.tangent, sin(x.primal))))
+
+class Forward(Interpreter):
+    table = jvp_rules
+
+    def lift(self, x):
+        return Dual(x, None)
+
+    def type_of(self, dual):
+        return typeof(dual.primal)
+
+def jvp(f, primals, tangents):
+    """The value of `f`, and its derivative in the direction of the tangents."""
+    out = Forward().run(f, *map(Dual, primals, tangents))
+    return out.primal, zeros_like(out.primal) if out.tangent is None else out.tangent
+
+def zeros_like(x):
+    return np.zeros(typeof(x).shape, typeof(x).dtype)
+
+def f(x):
+    return sin(x) * x + 3.0
+
+value, slope = jvp(f, (2.0,), (1.0,))
+assert np.allclose(slope, np.cos(2) * 2 + np.sin(2))
+second = jvp(lambda x: jvp(f, (x,), (1.0,))[1], (2.0,), (1.0,))[1]  # they nest
+assert np.allclose(second, 2 * np.cos(2) - 2 * np.sin(2))
+
+# 6. Batching: pairs of a value and the axis along which it is mapped. =============================
+# The real one: plugins/transformations/vmap, in 800 lines.
+
+class Batched(NamedTuple):
+    value: Any
+    axis: Any  # None: one value for all; else 0, here
+
+batch_rules = RuleTable("batch")
+
+@batch_rules.kind("elementwise")
+def batch_elementwise(op, *args):
+    """Line the operands up: whoever has no batch axis gets one."""
+    size = next(typeof(x.value).shape[0] for x in args if x.axis is not None)
+    in_line = [x.value if x.axis is not None else spread_in_front(x.value, size) for x in args]
+    return Batched(op(*in_line), 0)
+
+def spread_in_front(x, size):
+    shape = typeof(x).shape
+    return broadcast_in_dim(x, shape=(size, *shape), dimensions=tuple(range(1, len(shape) + 1)))
+
+@batch_rules.rule(reduce_sum)
+def batch_reduce_sum(op, x):
+    return Batched(reduce_sum(x.value, axes=tuple([a + 1 for a in op.params["axes"]])), 0)
+
+@batch_rules.rule(broadcast_in_dim)
+def batch_broadcast(op, x):
+    shape = (typeof(x.value).shape[0], *op.params["shape"])
+    dimensions = (0, *[d + 1 for d in op.params["dimensions"]])
+    return Batched(broadcast_in_dim(x.value, shape=shape, dimensions=dimensions), 0)
+
+class Batching(Interpreter):
+    table = batch_rules
+
+    def lift(self, x):
+        return Batched(x, None)
+
+    def type_of(self, batched):
+        aval = typeof(batched.value)
+        return aval if batched.axis is None else ShapedArray(aval.shape[1:], aval.dtype)
+
+def vmap(f):
+    """`f` for each example along the leading axis of its arguments, without a loop."""
+
+    def mapped(*args):
+        out = Batching().run(f, *[Batched(x, 0) for x in args])
+        size = typeof(args[0]).shape[0]
+        return out.value if out.axis is not None else spread_in_front(out.value, size)
+
+    return mapped
+
+xs = np.arange(4, dtype="float32")
+assert np.allclose(vmap(f)(xs), [f(x) for x in xs])
+assert np.allclose(vmap(lambda x: jvp(f, (x,), (1.0,))[1])(xs), np.cos(xs) * xs + np.sin(xs))
+
+# 7. Programs. An interpreter that computes nothing and writes down what it is asked. ==============
+# The real one: program/jaxpr.py, trace/staging.py.
+
+class Var:
+    """A value of a program, known by being itself."""
+
+    def __init__(self, aval):
+        self.aval = aval
+
+class Equation(NamedTuple):
+    op: Op
+    inputs: list  # each a Var, or an array or number
+    output: Var
+
+class Jaxpr(NamedTuple):
+    invars: list
+    equations: list
+    outvar: Any
+
+    def __str__(self):
+        names = {}
+
+        def name(x):
+            if not isinstance(x, Var):
+                return str(np.asarray(x))
+            return names.setdefault(x, chr(ord("a") + len(names)))
+
+        def typed(v):
+            return f"{name(v)}:{np.dtype(v.aval.dtype).kind}32[{','.join(map(str, v.aval.shape))}]"
+
+        head = "{ lambda ; " + " ".join(map(typed, self.invars)) + ". let"
+        lines = [f"    {typed(e.output)} = {e.op} {' '.join(map(name, e.inputs))}" for e in self.equations]
+        return "\n".join([head, *lines, f"  in ({name(self.outvar)},) }}"])
+
+class Staging(Interpreter):
+    """Its payloads are variables. It overrides `process`: no rules, one equation for each operation."""
+
+    def __init__(self):
+        super().__init__()
+        self.equations = []
+
+    def process(self, op, args):
+        output = Var(op.out_aval(args))
+        self.equations.append(Equation(op, [self.payload_of(x) for x in args], output))
+        return Tracer(self, output, output.aval)
+
+    def lift(self, x):
+        return x  # a number or an array that the function holds
+
+    def type_of(self, var):
+        return var.aval
+
+def make_jaxpr(f, *avals):
+    """The program of `f` for arguments of these types."""
+    staging = Staging()
+    invars = [Var(aval) for aval in avals]
+    out = staging.run(f, *invars)
+    return Jaxpr(invars, staging.equations, out)
+
+scalar = ShapedArray((), np.dtype("float32"))
+assert str(make_jaxpr(f, scalar)).splitlines() == [
+    "{ lambda ; a:f32[]. let",
+    "    b:f32[] = sin a",
+    "    c:f32[] = mul b a",
+    "    d:f32[] = add c 3.0",
+    "  in (d,) }",
+]
+
+# 8. Lowering and running: from a program to text, from the text to an executable. =================
+# One more table. Its payloads are names of values in the text, and a rule returns the line that
+# computes the result. The text is StableHLO, which the compiler takes as it is: no bindings, and it
+# can be read.
+# The real one: lowering/module.py; rules are beside the primitives; runtime/ has what differs between
+# versions of jaxlib, keeps executables on disk, checks types, sizes and devices, and gives arrays
+# their class.
+
+lower_rules = RuleTable("lower")
+
+@lower_rules.kind("elementwise")
+def lower_elementwise(op, ins, out, *names):
+    word = {"mul": "multiply", "neg": "negate", "sin": "sine", "cos": "cosine"}.get(op.primitive.name, "add")
+    return [f"stablehlo.{word} {', '.join(names)} : {out.mlir}"]
+
+@lower_rules.rule(broadcast_in_dim)
+def lower_broadcast(op, ins, out, x):
+    dims = list(op.params["dimensions"])
+    return [f"stablehlo.broadcast_in_dim {x}, dims = {dims} : ({ins[0].mlir}) -> {out.mlir}"]
+
+@lower_rules.rule(reduce_sum)
+def lower_reduce_sum(op, ins, out, x):
+    zero, axes = ShapedArray((), out.dtype).mlir, list(op.params["axes"])
+    adding = f"stablehlo.reduce({x} init: {{}}) applies stablehlo.add across dimensions = {axes}"
+    return [f"stablehlo.constant dense<0.0> : {zero}", f"{adding} : ({ins[0].mlir}, {zero}) -> {out.mlir}"]
+
+def lower(jaxpr):
+    """The program as a module of StableHLO."""
+    names, lines = {}, []
+
+    def define(text, before=""):
+        lines.append(f"  %{len(lines)} = {text.format(before)}")
+        return f"%{len(lines) - 1}"
+
+    def name(x):
+        if isinstance(x, Var):
+            return names[x]
+        aval = typeof(x)
+        dense = np.asarray(x, aval.dtype).tolist()
+        return define(f"stablehlo.constant dense<{dense}> : {aval.mlir}")
+
+    for i, v in enumerate(jaxpr.invars):
+        names[v] = f"%arg{i}"
+    for op, inputs, output in jaxpr.equations:
+        ins = [x.aval if isinstance(x, Var) else typeof(x) for x in inputs]
+        last = ""
+        for text in lower_rules.find(op.primitive)(op, ins, output.aval, *map(name, inputs)):
+            last = define(text, last)
+        names[output] = last
+    arguments = ", ".join([f"%arg{i}: {v.aval.mlir}" for i, v in enumerate(jaxpr.invars)])
+    result = name(jaxpr.outvar)
+    out = jaxpr.outvar.aval if isinstance(jaxpr.outvar, Var) else typeof(jaxpr.outvar)
+    head = f"func.func public @main({arguments}) -> {out.mlir} {{"
+    return "\n".join([head, *lines, f"  return {result} : {out.mlir}", "}"])
+
+@functools.cache
+def client():
+    """The CPU's PJRT client, made when first asked for."""
+    from jaxlib import xla_client
+
+    return xla_client.make_cpu_client()
+
+def compiled(text, out):
+    """A function of arrays that runs a program. The four calls to jaxlib are all that it takes."""
+    from jaxlib import _jax, xla_client
+
+    device = client().devices()[0]
+
+    class OneDevice(_jax.SingleDeviceSharding):
+        memory_kind = property(lambda self: self._memory_kind)
+
+        def _to_xla_hlo_sharding(self, ndim):
+            return xla_client.HloSharding.replicate()
+
+    class Aval(NamedTuple):  # what jaxlib asks of a type
+        shape: tuple
+        dtype: Any
+        weak_type: bool = False
+
+    sharding = OneDevice(device)
+    executable = client().compile_and_load(text, _jax.DeviceList((device,)), _jax.CompileOptions())
+    older = () if hasattr(_jax.ArrayImpl, "_to_np_array_did_copy") else (True,)  # jaxlib 0.10 takes one more
+    handler = _jax.array_result_handler(Aval(*out), sharding, True, *older)
+
+    def run(*arrays):
+        put = [
+            _jax.batched_device_put(Aval(*typeof(x)), sharding, [x], [device], True, enable_x64=True)
+            for x in [np.asarray(x, typeof(x).dtype) for x in arrays]
+        ]
+        (result,) = executable.execute_sharded(put).consume_with_handlers([handler])
+        return np.array(memoryview(result)).reshape(out.shape)
+
+    return run
+
+def jit(f):
+    """`f` compiled, once for each tuple of types."""
+    programs = {}
+
+    def call(*args):
+        avals = tuple(map(typeof, args))
+        if any(isinstance(x, Tracer) for x in args):
+            return f(*args)  # under another transformation its operations speak for themselves
+        if avals not in programs:
+            jaxpr = make_jaxpr(f, *avals)
+            out = jaxpr.outvar.aval if isinstance(jaxpr.outvar, Var) else typeof(jaxpr.outvar)
+            programs[avals] = compiled(lower(jaxpr), out)
+        return programs[avals](*args)
+
+    return call
+
+assert lower(make_jaxpr(lambda x: sin(x) * 2.0, scalar)).splitlines() == [
+    "func.func public @main(%arg0: tensor<f32>) -> tensor<f32> {",
+    "  %0 = stablehlo.sine %arg0 : tensor<f32>",
+    "  %1 = stablehlo.constant dense<2.0> : tensor<f32>",
+    "  %2 = stablehlo.multiply %0, %1 : tensor<f32>",
+    "  return %2 : tensor<f32>",
+    "}",
+]
+assert np.allclose(jit(vmap(f))(xs), vmap(f)(xs))
+
+# 9. Reverse mode: forward mode over a recorder, and a transposition. ==============================
+# The tangents of forward mode are computed by linear operations. Let a recorder take their place:
+# what touches a tangent is written down, everything else runs at once, so that Python can branch on
+# values. Then walk what was written down backwards: each linear operation hands its cotangent on to
+# its operands.
+# The real one: recorder.py in plugins/transformations/autodiff/src/rabbet_autodiff/, and
+# primitives/transposition.py.
+
+class Recorder(Interpreter):
+    """Records what touches a linear value; the rest goes to the parent."""
+
+    def __init__(self):
+        super().__init__()
+        self.equations = []
+
+    def process(self, op, args):
+        if any(self.is_mine(x) for x in args):
+            output = Var(op.out_aval(args))
+            self.equations.append(Equation(op, [self.payload_of(x) for x in args], output))
+            return Tracer(self, output, output.aval)
+        inner, current.interpreter = current.interpreter, self.parent
+        try:
+            return op(*args)
+        finally:
+            current.interpreter = inner
+
+    def lift(self, x):
+        return x
+
+    def type_of(self, var):
+        return var.aval
+
+# (op, cotangent, *operands) -> a cotangent, or None, for each operand
+transpose_rules = RuleTable("transpose")
+
+def is_linear(x):
+    return isinstance(x, Var)
+
+@transpose_rules.rule(add)
+def transpose_add(op, ct, x, y):
+    return ct if is_linear(x) else None, ct if is_linear(y) else None
+
+@transpose_rules.rule(neg)
+def transpose_neg(op, ct, x):
+    return (neg(ct),)
+
+@transpose_rules.rule(mul)
+def transpose_mul(op, ct, x, y):
+    return (mul(ct, y), None) if is_linear(x) else (None, mul(x, ct))
+
+@transpose_rules.rule(reduce_sum)
+def transpose_reduce_sum(op, ct, x):
+    kept = tuple([i for i in range(len(x.aval.shape)) if i not in op.params["axes"]])
+    return (broadcast_in_dim(ct, shape=x.aval.shape, dimensions=kept),)
+
+@transpose_rules.rule(broadcast_in_dim)
+def transpose_broadcast(op, ct, x):
+    added_axes = [d for d in range(len(op.params["shape"])) if d not in op.params["dimensions"]]
+    return (reduce_sum(ct, axes=tuple(added_axes)),)
+
+def vjp(f, *primals):
+    """The value of `f`, and a function from a cotangent of it to those of its arguments."""
+    recorder = Recorder()
+    linear = [Var(typeof(x)) for x in primals]
+    inner, current.interpreter = current.interpreter, recorder
+    try:
+        duals = [Dual(x, Tracer(recorder, v, v.aval)) for x, v in zip(primals, linear, strict=True)]
+        out = Forward().run(f, *duals)
+    finally:
+        current.interpreter = inner
+
+    def backward(ct):
+        cotangents = {} if out.tangent is None else {out.tangent.payload: ct}
+        for op, inputs, output in reversed(recorder.equations):
+            if output in cotangents:
+                parts = transpose_rules.find(op.primitive)(op, cotangents.pop(output), *inputs)
+                for v, part in zip(inputs, parts, strict=True):
+                    if part is not None:
+                        cotangents[v] = added(cotangents.get(v), part)
+        return [cotangents.get(v, zeros_like(x)) for v, x in zip(linear, primals, strict=True)]
+
+    return out.primal, backward
+
+def grad(f):
+    """The gradient of a scalar function with respect to its first argument."""
+
+    def gradient(*args):
+        out, backward = vjp(f, *args)
+        if typeof(out).shape != ():
+            raise TypeError(f"grad needs a scalar function; this one returned {typeof(out)}")
+        return backward(np.ones((), typeof(out).dtype))[0]
+
+    return gradient
+
+def loss(w, x):
+    return reduce_sum(sin(w * x), axes=(0,))
+
+w = np.array([1.0, 2.0, 3.0], "float32")
+assert np.allclose(grad(loss)(w, xs[1:]), np.cos(w * xs[1:]) * xs[1:])
+assert np.allclose(jit(grad(loss))(w, xs[1:]), grad(loss)(w, xs[1:]))  # transformations compose in any order
+assert np.allclose(grad(grad(f))(2.0), second)
+assert np.allclose(vmap(grad(f))(xs), np.cos(xs) * xs + np.sin(xs))
+slopes = jit(vmap(grad(lambda x: loss(w, x * w))))(np.ones((2, 3), "float32"))
+assert np.allclose(slopes[1], np.cos(w * w) * w * w)
+
+# 10. A stranger's transformation: nothing above knows of it. ======================================
+# This one carries an interval in which each value is known to lie. It is a payload, a table and an
+# interpreter, as all others are. `Found by entry point` is no more than this: the package's metadata
+# names an object, and `rb.NAME` loads it when it is first asked for. So an installed package is
+# found, and nothing is imported that nobody uses.
+# The real one: plugins/ (finding and checking packages), docs/extend.md,
+# examples/third_party/rabbet-enclose.
+
+class Interval(NamedTuple):
+    low: Any
+    high: Any
+
+bound_rules = RuleTable("bound")
+
+@bound_rules.rule(add)
+def bound_add(op, x, y):
+    return Interval(add(x.low, y.low), add(x.high, y.high))
+
+@bound_rules.rule(neg)
+def bound_neg(op, x):
+    return Interval(neg(x.high), neg(x.low))
+
+class Bounding(Interpreter):
+    table = bound_rules
+
+    def lift(self, x):
+        return Interval(x, x)
+
+    def type_of(self, interval):
+        return typeof(interval.low)
+
+def bound(f):
+    return lambda *intervals: Bounding().run(f, *[Interval(*pair) for pair in intervals])
+
+def public_name(name):
+    """What `rb.NAME` does where core has no such name: ask the packages that are installed."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="tiny_rabbet.api", name=name):
+        return point.load()
+    raise AttributeError(f"no installed package offers {name!r}: pip install rabbet-{name}")
+
+assert bound(lambda x: -x + 1.0)((0.0, 2.0)) == (-1.0, 1.0)
+try:
+    bound(sin)((0.0, 2.0))
+except LookupError as error:
+    assert str(error) == "no 'bound' rule for primitive 'sin' (kinds: elementwise)"
+try:
+    public_name("enclose")
+except AttributeError as error:
+    assert "pip install rabbet-enclose" in str(error)
+
+# ==================================================================================================
+# What the real one has besides, and where:
+# - programs within programs (loops, branches, calls) and one way through them for all: trace/bodies.py
+# - several results, pytrees, static arguments, effects with an order: program/effects.py, tree/
+# - functions with rules of their own: plugins/language/custom_rules
+# - passes between tracing and lowering: passes/, plugins/transformations/passes
+# - devices, shardings, processes: runtime/platforms, plugins/scale
+# - dtypes that NumPy does not have: plugins/dtypes
+# - errors that say who, where and what next: messages/, errors/
+# - the finding, checking and loading of packages: plugins/ in core
+#
+# ARCHITECTURE.md has the tree, docs/design.md the reasons.
+
+if __name__ == "__main__":
+    print(make_jaxpr(grad(loss), typeof(w), typeof(w)))
+    print(lower(make_jaxpr(grad(f), scalar)))
+    print("all of the tour holds")
