@@ -62,7 +62,7 @@ def test_the_memory_of_one_device():
         there = type(ROW.sharding)(ROW.device, memory_kind=other)
         moved = rb.device_put(ROW, there)
         assert there != ROW.sharding and moved.sharding == there and moved.device is ROW.device
-        assert (moved + 1).tolist() == (ROW + 1).tolist() and (moved + 1).sharding == ROW.sharding
+        assert (moved + 1).tolist() == (ROW + 1).tolist() and (moved + 1).sharding == moved.sharding
 
 
 def test_the_device_that_an_array_is_on_fits():

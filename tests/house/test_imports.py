@@ -29,7 +29,7 @@ DOORS = {
     "rabbet.extend.sharding", "rabbet.extend.processes", "rabbet.extend.commands", "rabbet.extend.rules",
     "rabbet.extend.shapes",
     "rabbet.lax", "rabbet.tree",
-    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes",
+    "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.typing",
 }  # fmt: skip
 MODULE_OF = {
     "rabbet-numpy": "rabbet.numpy", "rabbet-nn": "rabbet.nn", "rabbet-random": "rabbet.random",

@@ -47,9 +47,17 @@ def dotted(node):
     return None if inner is None else f"{inner}.{node.attr}"
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Takes out what type checkers alone read: it is never imported."""
+
+    def visit_If(self, node):
+        self.generic_visit(node)
+        return None if getattr(node.test, "id", "") == "TYPE_CHECKING" else node
+
+
 def imports(path):
     """(line, module of core) of every import at any depth, and of every ``package.module`` that is read."""
-    tree = ast.parse(path.read_text(), str(path))
+    tree = WithoutTypes().visit(ast.parse(path.read_text(), str(path)))
     known = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -62,11 +62,14 @@ ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | HasShape | Number | Sequen
 DTypeLike: TypeAlias = Any
 """
 TYPING = """\
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from rabbet import Array as Array
 from rabbet import ArrayLike as ArrayLike
 from rabbet import DTypeLike as DTypeLike
+
+DType: TypeAlias = Any
+Value: TypeAlias = Any
 
 class SupportsDType(Protocol):
     @property

@@ -5,8 +5,12 @@ Lower tiers leave places open (who evaluates, who knows further dtypes, rules, p
 that looks among the installed packages when it is first asked.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
@@ -27,6 +31,14 @@ from rabbet.runtime.housekeeping import clear_caches
 from rabbet.runtime.platforms import backends, hook_calls
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet_jit.layouts import Format
+
+    from rabbet.dtypes.specs import DTypeSpec
+    from rabbet.passes.pipeline import Pass
+    from rabbet.rules.rule_sets import RuleSet
+    from rabbet.typing import Value
+
 # The standard tables exist as soon as core does: interpreters of plugins look them up by name.
 STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.batch)
 
@@ -34,7 +46,7 @@ STANDARD_TABLES = (standard.lower, standard.jvp, standard.transpose, standard.ba
 CONTEXTS = frozenset(setting.name for setting in CORE_SETTINGS if setting.context)
 
 
-def compose():
+def compose() -> None:
     """Fill the places that the lower tiers leave open."""
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods, array_format)
@@ -60,14 +72,14 @@ def compose():
     log_levels.follow()
 
 
-def manager():
+def manager() -> Any:
     """The plugin manager of the process."""
     from rabbet.plugins.manager import default_manager
 
     return default_manager()
 
 
-def official_packages():
+def official_packages() -> frozenset[Any]:
     """The names of Rabbet's own distributions."""
     from rabbet.plugins import catalogue
 
@@ -75,7 +87,7 @@ def official_packages():
 
 
 @functools.cache
-def plugin_packages():
+def plugin_packages() -> frozenset[Any]:
     """The import packages of the installed plugins, without the namespaces that they share."""
     from rabbet.plugins import discovery
 
@@ -88,7 +100,7 @@ def plugin_packages():
     return frozenset(module.partition(".")[0] for module in modules) - {"rabbet", ""}
 
 
-def find_settings(everything):
+def find_settings(everything: bool) -> None:
     """Define the settings that packages bring, those of backends only if ``everything`` is asked for. A
     package whose settings cannot be used is left out, with a warning.
     """
@@ -101,7 +113,7 @@ def find_settings(everything):
         load_backends()
 
 
-def settings_not_installed():
+def settings_not_installed() -> list[Any]:
     """What to say of packages that would bring settings: first-party ones that are not installed, and those
     that are left out.
     """
@@ -117,7 +129,7 @@ def settings_not_installed():
     return said + [f"{one.title}, which has more, cannot be used: {see}" for one in broken]
 
 
-def refuse(group, name, what, reason):
+def refuse(group: Any, name: Any, what: Any, reason: Any) -> None:
     """Leave out an installed object that does not fit to what else is there, and say so, once.
 
     Args:
@@ -131,7 +143,7 @@ def refuse(group, name, what, reason):
             manager().warn(record, error)
 
 
-def put_to_use():
+def put_to_use() -> Any:
     """Put everything that is installed where it belongs, as if all of it were used, so that what does not fit
     is refused. For ``rabbet doctor``, which shows what was.
 
@@ -171,7 +183,7 @@ def put_to_use():
     return checks
 
 
-def of_unknown_table(record):
+def of_unknown_table(record: Any) -> Iterator[Any]:
     """A check of a RuleSet for a table that no package has made here, if there is something to say."""
     known = tables.all_tables()
     if record.name in known:
@@ -184,7 +196,7 @@ def of_unknown_table(record):
     yield f"rules.{record.name}", False if near else None, detail
 
 
-def of_unused_rules(record):
+def of_unused_rules(record: Any) -> Iterator[Any]:
     """A check for each rule of a RuleSet that a lookup does not find, and one where two packages bring it."""
     table = tables.all_tables().get(record.name)
     for (one, platform), rule in record.object.by_primitive.items() if table is not None else ():
@@ -201,7 +213,7 @@ def of_unused_rules(record):
             yield f"rules.{record.name}", False, f"{record.title}\n{detail}"
 
 
-def refuse_announced(rules, error):
+def refuse_announced(rules: Any, error: Any) -> None:
     """Leave out a RuleSet whose announced rules are not there, and say whose it is. One that no entry point
     brings, such as a backend's, is an error.
     """
@@ -214,7 +226,7 @@ def refuse_announced(rules, error):
     raise PluginError(f"{rules!r}: {error}")
 
 
-def load_backends():
+def load_backends() -> None:
     """Load the installed backends for the settings that they bring."""
     registry = backends.default_registry()
     for platform in registry.installed():
@@ -223,82 +235,82 @@ def load_backends():
 
 
 @functools.cache
-def array_methods():
+def array_methods() -> Any:
     """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
     return public_name("Array.methods")
 
 
-def array_format(x):
+def array_format(x: Value) -> Format:
     """What ``x.format`` is, which a plugin knows."""
     return public_name("Array.format")(x)
 
 
-def lax_function(name):
+def lax_function(name: str) -> Any:
     """What ``rabbet.lax.<name>`` is: a module of core that nobody has used yet, or what a plugin offers."""
     from rabbet.plugins import api
 
     return api.for_users(f"lax.{name}", api.resolve(f"lax.{name}"))
 
 
-def lax_names():
+def lax_names() -> list[str]:
     """The names that plugins add to ``rabbet.lax``."""
     from rabbet.plugins import api
 
     return api.names(within="lax")
 
 
-def providers(group):
+def providers(group: str) -> dict[Any, Any]:
     """What to install for the names of an entry-point group, as far as Rabbet's own packages offer them."""
     from rabbet.plugins import catalogue
 
     return catalogue.offers()[group]
 
 
-def check_rules():
+def check_rules() -> None:
     """From the first time on that ``config.enable_checks`` is on, rules look at what they return."""
     if config.enable_checks and contracts.turn_on():
         forget_lookups()
 
 
-def find_dtype(name):
+def find_dtype(name: str) -> DTypeSpec | None:
     """The ``DTypeSpec`` that an installed package offers under this name, or None."""
     plugins = manager()
     return plugins.get("rabbet.dtypes", name) if name in plugins.names("rabbet.dtypes") else None
 
 
-def refuse_dtype(name, reason):
+def refuse_dtype(name: Any, reason: Any) -> None:
     """Leave out an installed dtype that does not fit to the others; an error for whoever asked for it."""
     refuse("rabbet.dtypes", name, "the dtype", reason)
     find_dtype(name)
 
 
-def dtype_names():
+def dtype_names() -> Any:
     """The names of the dtypes that installed packages offer."""
     return manager().names("rabbet.dtypes")
 
 
-def find_rule_sets(table):
+def find_rule_sets(table: str) -> list[RuleSet] | tuple[Any, ...]:
     """The ``RuleSet`` objects of third packages for a table."""
     plugins = manager()
     return plugins.get_all("rabbet.rules", table) if table in plugins.names("rabbet.rules") else ()
 
 
-def find_passes():
+def find_passes() -> list[Pass]:
     """The ``Pass`` objects of installed packages; a broken one is left out (``rabbet doctor`` shows it)."""
     return manager().objects("rabbet.passes")
 
 
-def refuse_pass(name, reason):
+def refuse_pass(name: Any, reason: Any) -> None:
     """Leave out an installed pass, and say so."""
     refuse("rabbet.passes", name, "the pass", reason)
 
 
-def has_hooks():
+def has_hooks() -> Any:
     """Whether any installed package offers hooks."""
     return bool(manager().names("rabbet.hooks"))
 
 
-def notify_hooks(hook, **facts):
+def notify_hooks(hook: str, **facts: Any) -> None:
     """Tell the installed hook plugins; where there are none, the machinery for them is not even imported."""
     if has_hooks():
         from rabbet.plugins.hooks import notify
@@ -306,7 +318,7 @@ def notify_hooks(hook, **facts):
         notify(hook, **facts)
 
 
-def public_name(name):
+def public_name(name: str) -> Any:
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
         return folded(config.context(name))

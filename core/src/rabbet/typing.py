@@ -4,7 +4,7 @@
 Array)`` holds for arrays and for the traced values that stand for them in transformed functions.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -28,7 +28,11 @@ class SupportsDType(Protocol):
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike = str | type | np.dtype | ExtendedDType | SupportsDType
+DType: TypeAlias = np.dtype | ExtendedDType
+Value: TypeAlias = Any
+"""What rules and library functions compute with: an array, a tracer that stands for one, or a number that
+becomes one. Only the interpreter that runs knows which of them it is."""
 
-__all__ = ["Array", "ArrayLike", "DTypeLike", "SupportsDType"]
+__all__ = ["Array", "ArrayLike", "DType", "DTypeLike", "SupportsDType", "Value"]
 
 public_module(globals())

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.extend.bodies import counted
 from rabbet.extend.passes import Literal, stage
+from rabbet.extend.rules import counted
 
 INT = rb.typeof(np.int32(3))
 

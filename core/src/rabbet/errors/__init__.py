@@ -355,7 +355,7 @@ class PeerLost(RabbetError, RuntimeError):
       (2,)
     """
 
-    def __init__(self, message: str, ranks: tuple[int, ...] = ()):
+    def __init__(self, message: str, ranks: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.ranks = tuple(ranks)
 

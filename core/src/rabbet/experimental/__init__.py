@@ -4,6 +4,9 @@ A plugin adds ``rabbet.experimental.jet`` as others add ``rabbet.numpy``: by a m
 own distribution, and an entry point ``experimental.jet`` in the group ``rabbet.api``.
 """
 
+from __future__ import annotations
+from typing import Any
+
 import pkgutil
 
 __path__ = pkgutil.extend_path(__path__, __name__)
@@ -11,7 +14,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 from rabbet.messages.tracebacks import public_module as _public_module
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     from rabbet.plugins import api
 
     name_in_full = f"experimental.{name}"
@@ -19,7 +22,7 @@ def __getattr__(name):
     return value
 
 
-def _found_when_asked():
+def _found_when_asked() -> Any:
     from rabbet.plugins import api
 
     return api.names(within="experimental")

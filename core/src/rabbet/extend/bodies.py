@@ -5,7 +5,6 @@ from __future__ import annotations
 from rabbet.lax.loops import convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
 from rabbet.lax.staged import Body
 from rabbet.primitives.branches import fully_transposed, share_consts
-from rabbet.primitives.loops import Counted, counted
 from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed_program
 from rabbet.trace.bodies import apply_derived_rule, entering, follows, interpret, interpret_call
 from rabbet.trace.payload_parts import (
@@ -25,13 +24,11 @@ __all__ = [
     "PLAIN",
     "STATE",
     "Body",
-    "Counted",
     "add_to",
     "apply_derived_rule",
     "backward",
     "convert_weak_outputs",
     "count_leaves",
-    "counted",
     "entering",
     "follows",
     "force_payload",

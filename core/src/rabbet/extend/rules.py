@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rabbet.lowering.constants import dense
+from rabbet.lowering.operation import Site
 from rabbet.primitives.attributes import int_array, int_list
 from rabbet.primitives.batching import at_axis, at_front, batch_size
 from rabbet.primitives.checks import axes_valid, axis_in_range, no_effects, same_dtype
@@ -10,18 +11,22 @@ from rabbet.primitives.convert import real_dtype, to_dtype
 from rabbet.primitives.few_bits import in_wider, less_than_a_byte
 from rabbet.primitives.gather import take_along
 from rabbet.primitives.inlining import inline
+from rabbet.primitives.loops import Counted, counted
 from rabbet.primitives.reducing import extreme
 from rabbet.primitives.regions import emit_pairs
 from rabbet.primitives.zeros import spread
 from rabbet.program.jaxpr import Enclosing
 
 __all__ = [
+    "Counted",
     "Enclosing",
+    "Site",
     "at_axis",
     "at_front",
     "axes_valid",
     "axis_in_range",
     "batch_size",
+    "counted",
     "dense",
     "emit_pairs",
     "extreme",

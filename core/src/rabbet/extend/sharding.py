@@ -1,5 +1,9 @@
 """A sharding: how arrays lie over several devices, programs that are spread over these, and their arrays."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.program.interned import Alive
 from rabbet.program.over_devices import OverDevices, fitted_over, part_of, with_part
 from rabbet.program.places import places_in
@@ -41,5 +45,5 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> Any:
     return list(__all__)

@@ -33,9 +33,9 @@ from rabbet.runtime.transfer import device_put
 from rabbet.trace.interpreter import typeof
 
 # NumPy's meaning of an operator between booleans, where it is not the primitive's.
-OF_BOOLEANS = {elementwise.add: logic.bitwise_or}
+OF_BOOLEANS: dict[Any, Any] = {elementwise.add: logic.bitwise_or}
 # Comparisons by order, and what they ask of real parts that differ.
-STRICT = {logic.lt: logic.lt, logic.le: logic.lt, logic.gt: logic.gt, logic.ge: logic.gt}
+STRICT: dict[Any, Any] = {logic.lt: logic.lt, logic.le: logic.lt, logic.gt: logic.gt, logic.ge: logic.gt}
 
 
 def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
@@ -116,11 +116,11 @@ def round_(self: Any, ndigits: int | None = None) -> ArrayOrTracer:
 
 
 # What each operator is. Those that promote by themselves take their operands as they come.
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "add": elementwise.add, "sub": elementwise.sub, "mul": elementwise.mul, "and": logic.bitwise_and,
     "or": logic.bitwise_or, "xor": logic.bitwise_xor, "lshift": logic.shift_left,
 }  # fmt: skip
-PROMOTING = {
+PROMOTING: dict[str, Any] = {
     "truediv": true_divide, "floordiv": floor_divide, "mod": remainder, "pow": power, "divmod": divmod_,
     "rshift": shift_right,
 }  # fmt: skip

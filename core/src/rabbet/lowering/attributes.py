@@ -5,6 +5,8 @@ An operation's attributes stand in braces before its types: ``stablehlo.sine %0 
 are put there once the text is written, since few programs ask for any and rules need not know of them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import re
@@ -49,14 +51,14 @@ def operation_attributes(attributes: dict[str, str]) -> Any:
             leave_scope()
 
 
-def attributes_at(where):
+def attributes_at(where: Scoped) -> Any:
     """The attributes of operations at a position, by name; those of inner scopes win."""
     if type(where) is not Scoped:
         return {}
     return {key: value for scope in where.scopes if type(scope) is tuple for key, value in scope}
 
 
-def mark(lines, start, attributes):
+def mark(lines: list[tuple[str, ...]], start: int, attributes: dict[Any, Any]) -> None:
     """Write attributes into the operations of ``lines[start:]``; what one has already stays."""
     for i in range(start, len(lines)):
         text, location = lines[i]
@@ -64,7 +66,7 @@ def mark(lines, start, attributes):
             lines[i] = marked(text, attributes), location
 
 
-def mark_result(lines, result, attributes):
+def mark_result(lines: list[tuple[str, ...]], result: str, attributes: dict[Any, Any]) -> None:
     """Write attributes into the operation that made the value ``result``, if it stands in ``lines``."""
     first, _, number = result.partition("#")
     head = f"{first}:" if number else f"{first} = "
@@ -77,7 +79,7 @@ def mark_result(lines, result, attributes):
                 return
 
 
-def marked(text, attributes):
+def marked(text: str, attributes: dict[Any, Any]) -> str:
     """The text of an operation with attributes; as it is where there is no place for them.
 
     Example:
@@ -106,12 +108,12 @@ def marked(text, attributes):
     return f"{operation[: at + 1]}{KEY}{new}}}, {operation[at + 1 :]}{colon}{types}"
 
 
-def name(text):
+def name(text: str) -> str:
     """The name of an attribute, which needs no quotes if it is a word."""
     return text if text.isidentifier() and text.isascii() else quoted(text)
 
 
-def quoted(text):
+def quoted(text: str) -> str:
     """A string of MLIR. What is no text, as in the name of a file of another encoding, is written out."""
     if text.isprintable():
         return json.dumps(text, ensure_ascii=False)
@@ -119,11 +121,11 @@ def quoted(text):
     return f'"{CONTROL.sub(_in_digits, text)}"'
 
 
-def _in_digits(character):
+def _in_digits(character: Any) -> Any:
     return f"\\{ord(character[0]):02X}"
 
 
-def _opening(text):
+def _opening(text: Any) -> Any:
     """Where the brace opens that the last character closes; None if it does not stand in ``text``, or if
     braces in quotes could be meant.
     """

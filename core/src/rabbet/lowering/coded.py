@@ -5,8 +5,10 @@ with one becomes the same equation in the wider dtype: operands are decoded, and
 Carriers of bodies pass codes on as they are, for the equations of their bodies are treated one by one.
 """
 
+from __future__ import annotations
+
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,42 +18,45 @@ from rabbet.program.avals import ShapedArray
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Equation
+
 CODES = "codes"
 """The name of the rule of a primitive whose ``lower`` rule speaks of codes by itself."""
 
 operations: Any = None
 
 
-def use_operations(namespace):
+def use_operations(namespace: Any) -> None:
     """Name the operations that decoding and encoding are written with. Called once, by composition."""
     global operations
     operations = namespace
 
 
-def concerns(eqn):
+def concerns(eqn: Equation) -> bool:
     """Whether an operand or a result of an equation is stored as codes."""
     return any(v.aval.codes is not None for v in (*eqn.inputs, *eqn.outputs))
 
 
-def is_aware(primitive):
+def is_aware(primitive: Any) -> Any:
     """Whether a primitive's own lowering takes codes as they are."""
     return CODES in primitive.rules
 
 
-def bits_of(value, aval):
+def bits_of(value: Any, aval: Any) -> Any:
     """The codes of a NumPy array or number, for a type that is stored as such."""
     return np.asarray(value).astype(aval.dtype).view(aval.codes)
 
 
 @functools.cache
-def numbers(dtype):
+def numbers(dtype: Any) -> Any:
     """The numbers from zero upwards, in the order of their codes."""
     spec = dtypes.spec(dtype)
     codes = np.arange(2 ** ((spec.bits or spec.storage_bits) - 1), dtype=spec.codes)
     return codes.view(dtype).astype("float64")
 
 
-def decoded(codes, dtype, wide):
+def decoded(codes: Any, dtype: Any, wide: Any) -> Any:
     """What codes of a dtype stand for, in a wider one: a look into the table of all numbers."""
     lax, positive = operations, numbers(dtype)
     table = np.concatenate([positive, -positive]).astype(wide)
@@ -61,7 +66,7 @@ def decoded(codes, dtype, wide):
     return lax.gather(table, inside, at, slice_sizes=(1,), mode="promise_in_bounds")
 
 
-def encoded(x, dtype):
+def encoded(x: Any, dtype: Any) -> Any:
     """The codes of the numbers next to those of a float array.
 
     A number's code is the count of the midpoints of neighbours below it. One that lies on a midpoint goes to
@@ -84,7 +89,7 @@ def encoded(x, dtype):
     return lax.select(negative, found + sign, found)
 
 
-def widened(eqn):
+def widened(eqn: Any) -> Any:
     """The program on codes that an equation amounts to, with the arrays that it uses.
 
     Raises:
@@ -96,7 +101,7 @@ def widened(eqn):
     wide = np.dtype("float64" if doubles else dtypes.spec(ours[0]).compute)
     params = {name: wide if any(value is d for d in ours) else value for name, value in op.params.items()}
 
-    def on_codes(*arrays):
+    def on_codes(*arrays: Any) -> Any:
         given = [decoded(x, a.dtype, wide) if a.codes is not None else x for x, a in zip(arrays, ins)]
         out = op.primitive(*given, **params)
         found = out if op.primitive.multiple_results else [out]

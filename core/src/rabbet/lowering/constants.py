@@ -1,13 +1,19 @@
 """Scalars and small arrays as StableHLO ``dense<...>`` literals, exact to the last bit."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rabbet import dtypes
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType
 
-def dense(value, dtype):
+
+def dense(value: Any, dtype: DType) -> str:
     """The text ``dense<...>`` for a scalar or NumPy array converted to ``dtype``.
 
     Finite floats are written with 17 digits, enough for every dtype up to float64; infinities and NaNs as
@@ -28,17 +34,17 @@ def dense(value, dtype):
     return f"dense<{_nested(array, dtype)}>"
 
 
-def _has_signed_zero(array):
+def _has_signed_zero(array: np.ndarray) -> bool:
     return array.dtype.kind not in "biu" and bool((np.asarray(array) == 0).any())
 
 
-def _nested(array, dtype):
+def _nested(array: np.ndarray, dtype: DType) -> str:
     if array.ndim == 0:
         return _scalar(array[()], dtype)
     return "[" + ", ".join([_nested(np.asarray(row), dtype) for row in array]) + "]"
 
 
-def _scalar(value, dtype):
+def _scalar(value: Any, dtype: DType) -> str:
     kind = dtypes.kind(dtype)
     if kind == "b":
         return "true" if value else "false"

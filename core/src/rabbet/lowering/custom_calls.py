@@ -6,23 +6,29 @@ So the runtime reads the names out of the text, whoever wrote it (``targets``), 
 them (``Backend.provide_calls``).
 """
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
 
 # The target of calls of which Python says how they are cut up over devices (see ``Site.partitioner``).
 PARTITIONED = "rabbet_partitioned"
 CALL = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
 
 
-def targets(text):
+def targets(text: str) -> frozenset[Any]:
     """The names of the native functions that the module ``text`` calls, a frozenset."""
     if "custom_call" not in text:
         return frozenset()
     return frozenset(["".join(found) for found in CALL.findall(text)])
 
 
-def row_major(ndim):
+def row_major(ndim: int) -> tuple[int, ...]:
     """The default layout of an array: dimensions from the one that varies fastest to the slowest.
 
     Example:
@@ -33,7 +39,7 @@ def row_major(ndim):
     return tuple(range(ndim - 1, -1, -1))
 
 
-def column_major(ndim):
+def column_major(ndim: int) -> tuple[int, ...]:
     """The layout of a batch of matrices stored by columns, as Fortran has it; of a vector, a plain one.
 
     Example:
@@ -45,8 +51,17 @@ def column_major(ndim):
 
 
 def call_text(
-    target, operands, in_avals, out_avals, *, attributes, layouts, aliases, config=None, properties=None
-):  # fmt: skip
+    target: str,
+    operands: list[str],
+    in_avals: list[ShapedArray],
+    out_avals: list[ShapedArray],
+    *,
+    attributes: dict[Any, Any],
+    layouts: tuple[list[tuple[Any, ...]], ...] | None,
+    aliases: dict[Any, Any],
+    config: str | None = None,
+    properties: dict[Any, Any] | None = None,
+) -> str:
     """The operation's text; see ``Site.custom_call``, which writes it."""
     ins, outs = layouts or ([row_major(a.ndim) for a in in_avals], [row_major(a.ndim) for a in out_avals])
     if config is not None and attributes:
@@ -75,35 +90,35 @@ def call_text(
     )
 
 
-def _alias(operand, result):
+def _alias(operand: int, result: int | str) -> str:
     return (
         f"#stablehlo.output_operand_alias<output_tuple_indices = [{result}], operand_index = {operand}, "
         "operand_tuple_indices = []>"
     )
 
 
-def layout_text(dimensions):
+def layout_text(dimensions: tuple[int, ...]) -> str:
     shown = f"[{', '.join(map(str, dimensions))}]" if dimensions else ""
     return f"dense<{shown}> : tensor<{len(dimensions)}xindex>"
 
 
-def symbol(name):
+def symbol(name: str) -> str:
     """The name of a function behind the @ of a call."""
     return name if re.fullmatch(r"[A-Za-z_][\w.$]*", name) else quoted(name)
 
 
-def quoted(text):
+def quoted(text: bytes | str) -> str:
     """Text, or bytes, between quotes as MLIR reads it: what is not printable stands as two digits."""
     data = text.encode() if isinstance(text, str) else text
     plain = lambda b: 32 <= b < 127 and b not in b'"\\'
     return '"' + "".join([chr(b) if plain(b) else f"\\{b:02X}" for b in data]) + '"'
 
 
-def _dictionary(attributes):
+def _dictionary(attributes: dict[Any, Any]) -> str:
     return ", ".join([f"{name} = {_attribute(value)}" for name, value in attributes.items()])
 
 
-def _attribute(value):
+def _attribute(value: Any) -> str:
     """An attribute of a call: a letter becomes the byte that LAPACK reads, bytes are text, numbers get their
     width; lists hold attributes, dictionaries have names for them.
     """

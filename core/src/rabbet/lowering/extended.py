@@ -6,12 +6,23 @@ keys about is the same operation on the stored array, batched over the trailing 
 (``eq``) says by a rule named ``extended`` what it computes from the stored arrays.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.rules.operator import Op
 from rabbet.rules.payloads import Batched
 from rabbet.trace.staging import stage
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.jaxpr import Equation, Jaxpr
+    from rabbet.random.keys import KeyDType
+    from rabbet.rules.primitive import Primitive
+    from rabbet.rules.tables import RuleTable
+    from rabbet.typing import DType, Value
 
 EXTENDED = "extended"
 """The name of the rule ``(op, *stored arrays) -> stored array`` that a primitive may have."""
@@ -21,7 +32,7 @@ batching: Any = None
 move_axis: Any = None
 
 
-def use_batching(table, mover):
+def use_batching(table: RuleTable, mover: Callable[..., Any]) -> None:
     """Name the table whose rules add a dimension, and ``mover(x, source, destination)``, which moves one.
     Called once, by composition.
     """
@@ -29,7 +40,7 @@ def use_batching(table, mover):
     batching, move_axis = table, mover
 
 
-def lowers_stored(op, *stored):
+def lowers_stored(op: Site, *stored: Any) -> Any:
     """The ``extended`` rule of a primitive whose ``lower`` rule speaks of stored arrays by itself.
 
     Example:
@@ -42,14 +53,14 @@ def lowers_stored(op, *stored):
     return stored[0]
 
 
-def is_aware(primitive):
+def is_aware(primitive: Primitive) -> bool:
     """Whether a primitive's own lowering deals with extended dtypes: those between both worlds, and
     carriers of bodies.
     """
     return "body" in primitive.kinds or primitive.rules.get(EXTENDED) is lowers_stored
 
 
-def physical(eqn):
+def physical(eqn: Equation) -> Jaxpr:
     """The program on stored arrays that an equation with extended dtypes amounts to."""
     avals = [v.aval for v in eqn.inputs]
     op = Op(eqn.op.primitive, {k: _stored_dtype(v) for k, v in eqn.op.params.items()})
@@ -63,14 +74,14 @@ def physical(eqn):
             "physical_shape=(n,)"
         )
 
-    def on_stored(*args):
+    def on_stored(*args: Value) -> list[Value]:
         out = own(op, *args) if own is not None else batched_over_last(op, args, ranks)
         return out if op.primitive.multiple_results else [out]
 
     return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
 
 
-def batched_over_last(op, args, ranks):
+def batched_over_last(op: Op, args: tuple[Value, ...], ranks: list[int]) -> Value:
     """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
     if not any(ranks):
         return op(*args)
@@ -79,7 +90,7 @@ def batched_over_last(op, args, ranks):
     return [_last(b) for b in out] if op.primitive.multiple_results else _last(out)
 
 
-def _last(batched):
+def _last(batched: Any) -> Any:
     """The value of ``batched`` with its batch dimension at the end."""
     value, axis = batched.value, batched.axis
     if axis is None or axis == value.ndim - 1:
@@ -87,10 +98,10 @@ def _last(batched):
     return move_axis(value, axis, value.ndim - 1)
 
 
-def _stored_dimensions(dtype):
+def _stored_dimensions(dtype: KeyDType | DType) -> tuple[int, ...]:
     return dtype.physical_shape if isinstance(dtype, dtypes.ExtendedDType) else ()
 
 
-def _stored_dtype(param):
+def _stored_dtype(param: tuple[int, ...] | int | None) -> tuple[int, ...] | int | None:
     """A parameter that is an extended dtype becomes the dtype that stores it."""
     return param.physical_dtype if isinstance(param, dtypes.ExtendedDType) else param

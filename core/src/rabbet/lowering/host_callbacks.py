@@ -1,12 +1,18 @@
 """Calls from a compiled program back into Python, as the lowering leaves them for the runtime."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.errors import MissingRule
 from rabbet.lowering.custom_calls import layout_text, row_major
 from rabbet.lowering.regions import TOKEN, types_of
 from rabbet.program.avals import ShapedArray
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.effects import Effect
 
 
 class HostCallback(NamedTuple):
@@ -28,7 +34,13 @@ class HostCallback(NamedTuple):
     device: object = None
 
 
-def write_python_call(op, function, names, effect=None, device=None):
+def write_python_call(
+    op: Site,
+    function: Callable[..., Any],
+    names: list[str] | tuple[str, ...],
+    effect: Effect | None = None,
+    device: Any = None,
+) -> list[str]:
     """Write a call of Python as the lowering of an operation.
 
     Args:

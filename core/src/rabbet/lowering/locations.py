@@ -2,6 +2,10 @@
 operations refer to it.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.lowering.attributes import quoted
 from rabbet.messages import source_positions
 
@@ -9,11 +13,11 @@ from rabbet.messages import source_positions
 class Locations:
     """The positions that a module has mentioned so far."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._names = {}
         self._definitions = {}
 
-    def name(self, where):
+    def name(self, where: tuple[Any, ...]) -> str:
         """``loc(#l3)`` for a user position ``(code, lasti)``, in named scopes one that has their names in
         front.
         """
@@ -27,10 +31,10 @@ class Locations:
             text = self._names[where] = f"loc({symbol})"
             return text
 
-    def _symbol(self, definition):
+    def _symbol(self, definition: str) -> Any:
         """The name of a location, which stands in the module behind those that it refers to."""
         return self._definitions.setdefault(definition, f"#l{len(self._definitions)}")
 
-    def definitions(self):
+    def definitions(self) -> list[str]:
         """The lines that define the names, for the end of the module."""
         return [f"{symbol} = loc({definition})" for definition, symbol in self._definitions.items()]

@@ -6,8 +6,11 @@ the same text without them is the key of the persistent cache: moving a function
 compile it again.
 """
 
+from __future__ import annotations
+
 import functools
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
@@ -27,6 +30,13 @@ from rabbet.rules import contracts, failures
 from rabbet.rules.failures import blamed, named, reached
 from rabbet.rules.tables import Decomposed, Role, RuleTable, Through
 from rabbet.trace.staging import stage
+
+if TYPE_CHECKING:
+    from rabbet.primitives.elementwise import Product
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+    from rabbet.rules.primitive import Primitive
+    from rabbet.typing import Value
 
 lower = RuleTable(
     "lower",
@@ -58,13 +68,26 @@ class Lowered(NamedTuple):
     key_text: str
     callbacks: tuple = ()
     partitioners: tuple = ()
-    stoppable: "Lowered | None" = None
+    stoppable: Lowered | None = None
 
 
 def lower_program(
-    jaxpr, platform, *, name="main", donated=(), table=lower, arg_attributes=(), result_attributes=(),
-    bridges=None, lacks=None, python_call=None, spread=0, symbolic=None, like=None, manual=None,
-):  # fmt: skip
+    jaxpr: Any,
+    platform: Any,
+    *,
+    name: Any = "main",
+    donated: Any = (),
+    table: Any = lower,
+    arg_attributes: Any = (),
+    result_attributes: Any = (),
+    bridges: Any = None,
+    lacks: Any = None,
+    python_call: Any = None,
+    spread: Any = 0,
+    symbolic: Any = None,
+    like: Any = None,
+    manual: Any = None,
+) -> Any:
     """The StableHLO module of a program.
 
     Args:
@@ -105,12 +128,12 @@ def lower_program(
     return module.text(_symbol(name), can_stop and module.stops(jaxpr))
 
 
-def add_attribute(attributes, i, attribute):
+def add_attribute(attributes: dict[Any, Any], i: int, attribute: str) -> None:
     """Add to the text of the attributes of an argument or result."""
     attributes[i] = f"{attributes[i]}, {attribute}" if i in attributes else attribute
 
 
-def note_memories(attributes, variables):
+def note_memories(attributes: dict[Any, Any], variables: list[Literal | Var]) -> None:
     """Say of arguments or results in which memory their types put them, where their sharding does not."""
     for i, v in enumerate(variables):
         memory = memory_of(v.aval)
@@ -118,7 +141,9 @@ def note_memories(attributes, variables):
             add_attribute(attributes, i, f'mhlo.memory_kind = "{memory}"')
 
 
-def donation_attributes(jaxpr, donated, of_arguments, of_results):
+def donation_attributes(
+    jaxpr: Jaxpr, donated: tuple[int, ...], of_arguments: dict[Any, Any], of_results: dict[Any, Any]
+) -> Iterator[Any]:
     """Pair each donated argument with an output of the same type that may take its memory, first come first
     served. Where arguments and results have attributes, these must be the same too.
     """
@@ -137,7 +162,9 @@ def donation_attributes(jaxpr, donated, of_arguments, of_results):
 class Module:
     """A module under construction: its functions, each written once per body."""
 
-    def __init__(self, platform, table, backend_rules=None, lacks=None, python_call=None):
+    def __init__(
+        self, platform: Any, table: Any, backend_rules: Any = None, lacks: Any = None, python_call: Any = None
+    ) -> None:
         self.platform = platform
         self.python_call = python_call
         self.backend_rules = backend_rules
@@ -161,7 +188,9 @@ class Module:
         self._by_body = {}
         self._parts = {}
 
-    def function(self, name, jaxpr, *, public=False, attributes=(), result_attributes=()):
+    def function(
+        self, name: Any, jaxpr: Any, *, public: Any = False, attributes: Any = (), result_attributes: Any = ()
+    ) -> Any:
         """Write ``jaxpr`` as a function; return its symbol."""
         symbol = self._unique(_symbol(name))
         function = Function(self)
@@ -204,21 +233,21 @@ class Module:
         self.functions.append(lines)
         return symbol
 
-    def function_of(self, jaxpr, name):
+    def function_of(self, jaxpr: Jaxpr, name: str) -> str:
         """The symbol of the function for a body, written when it is first asked for."""
         key = jaxpr, self.manual, self.regions > 0
         if key not in self._by_body:
             self._by_body[key] = self.function(name, jaxpr)
         return self._by_body[key]
 
-    def include(self, functions):
+    def include(self, functions: Any) -> Any:
         """Write ``ForeignFunctions``, unless they are there; return the symbol of their entry."""
         if functions.symbol not in self._names:
             self._names[functions.symbol] = 0
             self.functions.append([(functions.text, "")])
         return functions.symbol
 
-    def rule(self, primitive):
+    def rule(self, primitive: Product | Primitive) -> Decomposed | Callable[..., Any]:
         """The lowering of a primitive: the backend's own, else the table's for the platform, else the
         table's.
         """
@@ -230,20 +259,20 @@ class Module:
         rule = self.rules[primitive] = own or self.table.lookup(primitive, self.platform)
         return rule
 
-    def parts(self, eqn, rule):
+    def parts(self, eqn: Equation, rule: Decomposed) -> ClosedJaxpr:
         """The program that a decomposition makes of an equation, made once for its operator and types."""
         key = eqn.op, *[v.aval for v in eqn.inputs]
         if key not in self._parts:
             self._parts[key] = decomposed(eqn, rule.parts)
         return self._parts[key]
 
-    def stops(self, jaxpr):
+    def stops(self, jaxpr: Jaxpr) -> bool:
         """Whether every loop of this program of which it is not known that it ends can be stopped."""
         if self.unstoppable or not self.stopped:
             return False
         return all(op in self.stopped for op in stopping.endless(jaxpr))
 
-    def text(self, name, stoppable=False):
+    def text(self, name: str, stoppable: bool = False) -> Lowered:
         """The whole module as ``Lowered``; with the other text if it is ``stoppable``."""
         lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
         if not self.stopped:
@@ -251,7 +280,7 @@ class Module:
         other = self._written(stopping.lines_of(lines, stopping.STOPPABLE)) if stoppable else None
         return self._written(stopping.lines_of(lines, stopping.ORDINARY))._replace(stoppable=other)
 
-    def _written(self, lines):
+    def _written(self, lines: list[tuple[str, ...]]) -> Lowered:
         with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
         return Lowered(
             "\n".join([*with_locations, *self.locations.definitions()]),
@@ -260,7 +289,7 @@ class Module:
             tuple(self.partitioners),
         )
 
-    def _unique(self, symbol):
+    def _unique(self, symbol: str) -> Any:
         name, n = symbol, self._names.get(symbol, 0)
         while name in self._names:  # a function may be called f_1 by its author
             n += 1
@@ -272,7 +301,7 @@ class Module:
 class Function:
     """The body of one function: lines, fresh names, constants written once at its head."""
 
-    def __init__(self, module):
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.lines = []
         self.constant_lines = []
@@ -284,12 +313,12 @@ class Function:
         self._prefix = "c"
         self.loc = ""
 
-    def fresh(self):
+    def fresh(self) -> Any:
         """A new SSA name."""
         self.count += 1
         return f"%{self.count}"
 
-    def constant(self, value, aval):
+    def constant(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant, written once per function."""
         if aval.codes is not None:
             value, aval = coded.bits_of(value, aval), aval.physical
@@ -300,7 +329,7 @@ class Function:
             self.constant_lines.append((f"{name} = {text}", ""))
         return name
 
-    def inline(self, jaxpr, names):
+    def inline(self, jaxpr: Any, names: Any) -> Any:
         """Write the equations of ``jaxpr`` here, its inputs being ``names``; return the names of its
         outputs.
         """
@@ -359,7 +388,7 @@ class Function:
             self.loc, ctx.where = outer, outer_where
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
 
-    def _laid_out(self, name, aval):
+    def _laid_out(self, name: str, aval: ShapedArray) -> Any:
         """A value whose type says how it lies, as the compiler is told of it."""
         manual = self.module.manual
         told = aval.spread is not None
@@ -370,7 +399,7 @@ class Function:
         self.lines.append((f"{made} = sdy.sharding_constraint {name} <{text}> : {aval.mlir}", self.loc))
         return made
 
-    def inline_closed(self, jaxpr, names):
+    def inline_closed(self, jaxpr: Jaxpr, names: list[str]) -> Any:
         """``inline`` in a region that sees no values from outside: constants are written at its head."""
         outer = self._constants, self._literals, self.constant_lines, self._prefix
         self.count += 1
@@ -383,7 +412,7 @@ class Function:
             self._constants, self._literals, self.constant_lines, self._prefix = outer
         return outs
 
-    def _literal(self, literal):
+    def _literal(self, literal: Literal) -> Any:
         value, aval = literal.value, literal.aval
         key = repr(value) if value == 0 else value, aval  # 0.0 and -0.0 are equal as keys
         name = self._literals.get(key)
@@ -391,12 +420,12 @@ class Function:
             name = self._literals[key] = self.constant(python_scalars.as_numpy(value, aval), aval)
         return name
 
-    def inline_with(self, closed, names):
+    def inline_with(self, closed: ClosedJaxpr, names: list[str]) -> list[str]:
         """``inline`` of a program with the arrays that it uses."""
         held = zip(closed.jaxpr.constvars, closed.consts, strict=True)
         return self.inline(closed.jaxpr, [*[self.constant(c, v.aval) for v, c in held], *names])
 
-    def _apply(self, rule, eqn, inputs):
+    def _apply(self, rule: Any, eqn: Equation, inputs: list[str]) -> Any:
         if type(rule) is Decomposed:
             return self.inline_with(self.module.parts(eqn, rule), inputs)
         if type(rule) is Through and rule.body is eqn.op.primitive.rules.get("body"):
@@ -410,16 +439,16 @@ class Function:
         return rule(Site(self, eqn), *inputs)
 
 
-def holds_keys(atoms):
+def holds_keys(atoms: Any) -> Any:
     """Whether one of these variables and literals is an array of typed keys, or of codes."""
     return any(v.aval.is_stored for v in atoms)
 
 
-def decomposed(eqn, parts):
+def decomposed(eqn: Equation, parts: Callable[..., Any]) -> ClosedJaxpr:
     """The program of a primitive's decomposition for this equation's types, and arrays that it uses."""
     avals = [v.aval.bare for v in eqn.inputs]
 
-    def flat(*args):
+    def flat(*args: Value) -> list[Value]:
         out = parts(eqn.op, *args)
         return out if eqn.op.primitive.multiple_results else [out]
 
@@ -436,6 +465,6 @@ def decomposed(eqn, parts):
 
 
 @functools.lru_cache(maxsize=4096)
-def _symbol(name):
+def _symbol(name: str) -> Any:
     cleaned = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name)
     return cleaned if cleaned and not cleaned[0].isdigit() else f"f_{cleaned}"

@@ -1,7 +1,11 @@
 """What a ``lower`` rule speaks to: the place in a function where one operation is written."""
 
+from __future__ import annotations
+
 import contextlib
 import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +19,12 @@ from rabbet.program.dimensions import SymbolicDimension
 from rabbet.program.jaxpr import effects_of
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.host_callbacks import HostCallback
+    from rabbet.lowering.module import Function
+    from rabbet.program.effects import Effect
+    from rabbet.program.jaxpr import Equation, Jaxpr
+
 # The type of the result at the end of a line, where the line is one whole operation.
 ONE_TYPE = re.compile(r"\A[^\n]* (?::|->) (tensor<(?:[^<>\n]|<[^<>\n]*>)*>)\Z")
 
@@ -24,7 +34,7 @@ class Site:
 
     __slots__ = ("_function", "_equation", "params")
 
-    def __init__(self, function, equation):
+    def __init__(self, function: Function, equation: Equation) -> None:
         self._function = function
         self._equation = equation
         self.params = equation.op.params
@@ -37,10 +47,10 @@ class Site:
     out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")
     where = property(lambda self: self._equation.where, doc="The user's line, as equations keep it, or None.")
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self.params[name]
 
-    def emit(self, text):
+    def emit(self, text: str) -> Any:
         """Write ``<name> = text`` with the user's source position; return the name."""
         function = self._function
         function.count += 1  # written out, because every operation passes here
@@ -48,7 +58,7 @@ class Site:
         function.lines.append((f"{name} = {text}", function.loc))
         return name
 
-    def type_written(self, name):
+    def type_written(self, name: str) -> str | None:
         """The type with which a result was written, as text, where one line of this function says so; else
         None. For checks.
         """
@@ -59,13 +69,13 @@ class Site:
                 return found and found[1]
         return None
 
-    def mark(self, name, attributes):
+    def mark(self, name: str, attributes: dict[Any, Any]) -> None:
         """Write attributes, texts by name, into the operation of this function that made the value ``name``;
         an argument stays as it is.
         """
         mark_result(self._function.lines, name, attributes)
 
-    def emit_many(self, text, n):
+    def emit_many(self, text: str, n: int) -> list[str]:
         """Write an operation with ``n`` results; return their names."""
         function = self._function
         name = function.fresh()
@@ -73,9 +83,18 @@ class Site:
         return [f"{name}#{i}" for i in range(n)]
 
     def custom_call(
-        self, target, operands, out_avals, *, in_avals=None, attributes=None, layouts=None, aliases=None,
-        config=None, properties=None,
-    ):  # fmt: skip
+        self,
+        target: str,
+        operands: list[str],
+        out_avals: list[ShapedArray],
+        *,
+        in_avals: list[ShapedArray] | None = None,
+        attributes: dict[Any, Any] | None = None,
+        layouts: tuple[list[tuple[Any, ...]], ...] | None = None,
+        aliases: dict[Any, Any] | None = None,
+        config: Any = None,
+        properties: Any = None,
+    ) -> list[str]:
         """Write a call of a native function through XLA's typed FFI; return the names of its results.
 
         Args:
@@ -97,11 +116,11 @@ class Site:
         )  # fmt: skip
         return [self.emit(text)] if len(out_avals) == 1 else self.emit_many(text, len(out_avals))
 
-    def emit_none(self, text):
+    def emit_none(self, text: str) -> None:
         """Write an operation without results."""
         self._function.lines.append((text, self._function.loc))
 
-    def emit_all(self, text, n):
+    def emit_all(self, text: str, n: int) -> list[str]:
         """Write an operation with any number of results; return their names."""
         if n == 0:
             self.emit_none(text)
@@ -109,31 +128,31 @@ class Site:
         return [self.emit(text)] if n == 1 else self.emit_many(text, n)
 
     @property
-    def is_in_a_body(self):
+    def is_in_a_body(self) -> bool:
         """Whether it stands in the body of another operation: of a loop, a branch, a reduction."""
         return self._function.module.regions > 0
 
     @property
-    def is_cut_up(self):
+    def is_cut_up(self) -> bool:
         """Whether the compiler cuts this program up over several devices."""
         module = self._function.module
         return bool(module.spread) and module.manual is None
 
     @property
-    def device_count(self):
+    def device_count(self) -> int:
         """Over how many devices the compiler cuts this program up; 1 for programs on one device, and where
         each device computes by itself.
         """
         return self._function.module.spread if self.is_cut_up else 1
 
     @property
-    def cut_over(self):
+    def cut_over(self) -> int:
         """The same, but where devices compute by themselves along some axes of a mesh, those along the others
         count, over which the compiler cuts up what each computes.
         """
         return self.device_count if self.manual is None else self.manual.left
 
-    def on_one_device(self, device=None):
+    def on_one_device(self, device: Any = None) -> str:
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on one of them, by default the first, with whole operands; nothing in other programs and where
         each device computes by itself.
@@ -160,7 +179,7 @@ class Site:
         one = f"<mesh<[], device_ids=[{place}]>, []>"
         return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
 
-    def whole(self, name, aval, dims=None):
+    def whole(self, name: str, aval: ShapedArray, dims: Any = None) -> str:
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
         up; as it is in all others. For the operands and results of operations of which the compiler computes
         parts wrongly, or not at all. With ``dims``, a list of dimensions, it is whole along these alone.
@@ -173,12 +192,12 @@ class Site:
         return self.emit(f"sdy.sharding_constraint {name} {everywhere} : {aval.mlir}")
 
     @property
-    def manual(self):
+    def manual(self) -> Any:
         """What ``by_itself`` was given around this operation, or None."""
         return self._function.module.manual
 
     @contextlib.contextmanager
-    def by_itself(self, manual):
+    def by_itself(self, manual: Any) -> Iterator[Any]:
         """What is written within the ``with`` block, each device computes by itself.
 
         Args:
@@ -192,17 +211,17 @@ class Site:
         finally:
             module.manual = around
 
-    def fresh(self):
+    def fresh(self) -> Any:
         """A new name."""
         return self._function.fresh()
 
-    def callback(self, callback):
+    def callback(self, callback: HostCallback) -> int:
         """Enter a ``HostCallback`` into the module; return its index."""
         callbacks = self._function.module.callbacks
         callbacks.append(callback)
         return len(callbacks) - 1
 
-    def partitioner(self, partition):
+    def partitioner(self, partition: Any) -> Any:
         """Enter what the compiler asks how to cut up a call; return the call's target and attribute text.
 
         Args:
@@ -216,33 +235,41 @@ class Site:
         return f"@{name}", f'api_version = 2 : i32, backend_config = "{name} {len(partitioners) - 1}"'
 
     @property
-    def like(self):
+    def like(self) -> Any:
         """The sharding of one of the arguments of a program over several devices, or None."""
         return self._function.module.like
 
     @property
-    def ordered_effects(self):
+    def ordered_effects(self) -> tuple[Effect, ...]:
         """The ordered effects of this operation and its bodies, in the order in which their tokens are
         passed on.
         """
         return effects.ordered(effects_of(self._equation.op))
 
-    def token(self, effect):
+    def token(self, effect: Effect) -> str:
         """The name of the current token of an ordered effect: what happened before this operation."""
         return self._function.tokens[effect]
 
-    def set_token(self, effect, name):
+    def set_token(self, effect: Effect, name: str) -> None:
         """Name the token that stands for an ordered effect from here on: a result of this operation."""
         self._function.tokens.held[effect] = name
 
-    def take_tokens(self, threaded, results):
+    def take_tokens(self, threaded: tuple[Effect, ...], results: list[str]) -> list[str]:
         """``results`` without the tokens of ``threaded`` at their end, which become the current ones."""
         n = len(results) - len(threaded)
         for effect, name in zip(threaded, results[n:], strict=True):
             self.set_token(effect, name)
         return results[:n]
 
-    def emit_regions(self, head, regions, tail, n, closed=False, terminator="stablehlo.return"):
+    def emit_regions(
+        self,
+        head: Any,
+        regions: Any,
+        tail: Any,
+        n: Any,
+        closed: Any = False,
+        terminator: Any = "stablehlo.return",
+    ) -> Any:
         """Write an operation with regions: ``n`` results = ``head ({region}, {region}) tail``.
 
         Args:
@@ -261,7 +288,7 @@ class Site:
         function.lines.append((f"}}) {tail}", function.loc))
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
-    def _write_region(self, region, closed, terminator):
+    def _write_region(self, region: Region, closed: bool, terminator: Any) -> None:
         function, (jaxpr, names, takes, gives, stops) = self._function, region
         module = function.module
         own = [(function.fresh(), v.aval.mlir) for v in jaxpr.invars[len(names) :]]
@@ -292,18 +319,20 @@ class Site:
         function.stops = True
         module.stopped.add(self._equation.op)
 
-    def constant(self, value, aval):
+    def constant(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant of type ``aval``; ``value`` is a scalar or a small NumPy array."""
         if aval.is_symbolic:
             scalar = aval.update(shape=())
             return self.broadcast_operand(self._function.constant(value, scalar), scalar, aval.shape)
         return self._function.constant(value, aval)
 
-    def inline(self, jaxpr, names):
+    def inline(self, jaxpr: Jaxpr, names: list[str] | tuple[str, ...]) -> Any:
         """Write a body in place; return the names of its outputs."""
         return self._function.inline(jaxpr, names)
 
-    def write(self, parts, avals, names):
+    def write(
+        self, parts: Callable[..., Any], avals: list[ShapedArray], names: list[str] | tuple[str, ...]
+    ) -> list[str]:
         """Write what ``parts`` computes with operations, in place.
 
         Args:
@@ -316,7 +345,7 @@ class Site:
         avals = [a.bare for a in avals]
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
-    def function(self, jaxpr, name):
+    def function(self, jaxpr: Any, name: Any) -> Any:
         """Write a body as a private function; return its symbol."""
         module = self._function.module
         symbol = module.function_of(jaxpr, name)
@@ -324,7 +353,7 @@ class Site:
             module.unstoppable = True
         return symbol
 
-    def call(self, jaxpr, names, name="f", attributes=""):
+    def call(self, jaxpr: Jaxpr, names: Any, name: str = "f", attributes: str = "") -> list[str]:
         """Write a body as a private function and call it; return the names of its outputs.
 
         Args:
@@ -349,13 +378,13 @@ class Site:
             function.lines[at:] = stopping.either(text, text.partition("func.call")[0] + more, location)
         return self.take_tokens(threaded, made)
 
-    def size(self, dimension):
+    def size(self, dimension: Any) -> Any:
         """The name of a dimension as a number, an i32 without dimensions."""
         if isinstance(dimension, SymbolicDimension):
             return self._function.module.symbolic.size(self, dimension)
         return self.constant(np.int32(dimension), ShapedArray((), "int32"))
 
-    def shape_operand(self, shape):
+    def shape_operand(self, shape: Any) -> Any:
         """The name and the type of a shape as a vector of i32, for operations that take their shape as an
         operand.
         """
@@ -369,7 +398,7 @@ class Site:
         types = ", ".join(["tensor<1xi32>"] * len(each))
         return self.emit(f"stablehlo.concatenate {', '.join(each)}, dim = 0 : ({types}) -> {kind}"), kind
 
-    def include(self, functions):
+    def include(self, functions: Any) -> Any:
         """Write the functions of another module beside this one's, once per module; return the symbol to
         call.
 
@@ -379,7 +408,7 @@ class Site:
         """
         return self._function.module.include(functions)
 
-    def broadcast_operand(self, name, aval, shape):
+    def broadcast_operand(self, name: str, aval: ShapedArray, shape: tuple[int, ...]) -> str:
         """``name`` spread to ``shape`` if it is a scalar beside arrays, as elementwise operations allow."""
         if aval.shape == shape:
             return name

@@ -1,8 +1,14 @@
 """Regions of operations, and the tokens that keep ordered effects in order through them."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.program.jaxpr import Jaxpr
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.effects import Effect
 
 TOKEN = "!stablehlo.token"
 
@@ -25,7 +31,7 @@ class Region(NamedTuple):
     stops: bool = False
 
 
-def types_of(avals, effects=()):
+def types_of(avals: list[ShapedArray] | tuple[ShapedArray, ...], effects: tuple[Effect, ...] = ()) -> Any:
     """The StableHLO types of arrays, then those of the tokens of ``effects``, with commas between."""
     return ", ".join([*[a.mlir for a in avals], *[TOKEN] * len(effects)])
 
@@ -33,11 +39,11 @@ def types_of(avals, effects=()):
 class Tokens:
     """The current token of each ordered effect, while a function is written."""
 
-    def __init__(self, where, given):
+    def __init__(self, where: str, given: dict[Any, Any]) -> None:
         self.where = where
         self.held = dict(given)
 
-    def __getitem__(self, effect):
+    def __getitem__(self, effect: Effect) -> str:
         if effect not in self.held:
             raise NotImplementedError(
                 f"the ordered effect {effect.name!r} cannot happen inside {self.where}, whose order of "
@@ -45,7 +51,7 @@ class Tokens:
             )
         return self.held[effect]
 
-    def within(self, region, taken, where):
+    def within(self, region: Region, taken: Any, where: str) -> Tokens:
         """The tokens inside a region; ``taken`` are the names of those that it takes."""
         inner = {e: self[e] for e in region.gives if e not in region.takes}
         return Tokens(where, {**inner, **dict(zip(region.takes, taken, strict=True))})

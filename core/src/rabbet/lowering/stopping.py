@@ -9,14 +9,22 @@ Such a program is a second text of the same module. The lines in which the two d
 other and are told apart by marks where the others have their locations.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
 from rabbet.program.jaxpr import Literal, bodies_of
+
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Jaxpr, Var
 
 TABLE = "%stop"
 TABLE_TYPE = "tensor<2xi1>"
 ORDINARY, STOPPABLE = "\x01", "\x02"  # marks at the end of a location
 
 
-def endless(jaxpr):
+def endless(jaxpr: Any) -> Iterator[Any]:
     """The operators of a program of which it is not known that they end."""
     for eqn in jaxpr.equations:
         is_endless = eqn.op.primitive.endless
@@ -26,7 +34,7 @@ def endless(jaxpr):
             yield from endless(body)
 
 
-def changes(condition, body, condition_consts, body_consts):
+def changes(condition: Jaxpr, body: Jaxpr, condition_consts: int, body_consts: int) -> bool:
     """Whether what a loop's condition says may be new in every turn, as far as the text shows: it depends on
     carried values that the body makes from such values. Otherwise the compiler reads the table once, in front
     of the loop.
@@ -45,7 +53,7 @@ def changes(condition, body, condition_consts, body_consts):
     return any(test >> i & 1 for i in changing)
 
 
-def depends_on(jaxpr, variables):
+def depends_on(jaxpr: Jaxpr, variables: list[Var]) -> list[int]:
     """For each output of a program, on which of these inputs it depends: bit ``i`` for ``variables[i]``."""
     known = {v: 1 << i for i, v in enumerate(variables)}
     for eqn in jaxpr.equations:
@@ -58,7 +66,7 @@ def depends_on(jaxpr, variables):
     return [0 if type(v) is Literal else known.get(v, 0) for v in jaxpr.outvars]
 
 
-def looked_up(test, fresh):
+def looked_up(test: str, fresh: Callable[..., Any]) -> Any:
     """The lines that look a truth value up in the table, and the name of what they find."""
     index, found, scalar = fresh(), fresh(), fresh()
     types = f"({TABLE_TYPE}, tensor<i32>) -> tensor<1xi1>"
@@ -70,12 +78,12 @@ def looked_up(test, fresh):
     return [(line, STOPPABLE) for line in lines], scalar
 
 
-def either(ordinary, stoppable, location=""):
+def either(ordinary: str, stoppable: str, location: str = "") -> Any:
     """A line as it is in the one text, and in the other."""
     return [(ordinary, location + ORDINARY), (stoppable, location + STOPPABLE)]
 
 
-def lines_of(lines, mark):
+def lines_of(lines: list[tuple[str, ...]], mark: str) -> list[tuple[str, ...]]:
     """The lines of the text for ``mark``, without marks."""
     other = ORDINARY if mark == STOPPABLE else STOPPABLE
     return [(text, location.removesuffix(mark)) for text, location in lines if not location.endswith(other)]

@@ -3,14 +3,18 @@
 Nothing here runs unless something is wrong.
 """
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 from rabbet.errors import UnexpectedTracerError
 
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def parameter_name(fun, position):
+def parameter_name(fun: Any, position: int) -> str:
     """The quoted name of the parameter at ``position``, or the position where the function does not tell.
 
     Example:
@@ -25,7 +29,7 @@ def parameter_name(fun, position):
     return repr(names[position]) if position < len(names) else str(position)
 
 
-def argument_name(fun, path, positions=None):
+def argument_name(fun: Any, path: tuple[Any, ...], positions: list[int] | None = None) -> str:
     """``argument 'params'['w']`` for the path of a leaf in ``(args, kwargs)``.
 
     Args:
@@ -46,7 +50,7 @@ def argument_name(fun, path, positions=None):
     return f"argument {parameter_name(fun, position)}{''.join(map(str, rest))}"
 
 
-def convert_leaves(convert, leaves, refusal):
+def convert_leaves(convert: Callable[..., Any], leaves: list[Any], refusal: Callable[..., Any]) -> Any:
     """``convert`` of every leaf; of the first one that ``convert`` refuses with a ``TypeError``,
     ``refusal(index, leaf)`` is the text.
 
@@ -70,7 +74,7 @@ def convert_leaves(convert, leaves, refusal):
         raise
 
 
-def _accepted(convert, x):
+def _accepted(convert: Callable[..., Any], x: Any) -> bool:
     try:
         convert(x)
     except TypeError:
@@ -78,7 +82,7 @@ def _accepted(convert, x):
     return True
 
 
-def describe_value(x):
+def describe_value(x: Any) -> str:
     """``str ('fast')``: the type and the beginning of the text of a value.
 
     Example:

@@ -5,14 +5,19 @@ be interpreted as an integer", of ``operator.index(k)`` somewhere inside) knows 
 called nor the argument. So a note says both.
 """
 
+from __future__ import annotations
+
 import dis
 import re
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.function_names import describe_function
 from rabbet.messages.source_positions import is_internal
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, NameError)
 # Folders of which nobody calls a function by its name.
@@ -23,7 +28,7 @@ _RAISING = {dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in 
 _HAS_REST, _HAS_NAMED = 0x04, 0x08  # flags of code: it takes *args, **kwargs
 
 
-def note_of(error):
+def note_of(error: Exception | Value) -> Any:
     """``in top_k(operand=f32[2,3], k=None)`` for an error of Python's own that came out of Rabbet's code;
     None for all others. Call it where the traceback begins with Rabbet's frames.
     """
@@ -75,38 +80,38 @@ def _called_wrongly(error: BaseException, frames: list[Any]) -> str | None:
 _noting = threading.local()
 
 
-def _module(frame):
+def _module(frame: Any) -> str:
     return frame.f_globals.get("__name__") or ""
 
 
-def _is_ours(frame):
+def _is_ours(frame: Any) -> bool:
     """Whether code is Rabbet's, or of what Rabbet calls."""
     return is_internal(frame.f_code.co_filename, _module(frame)) or _is_librarys(frame)
 
 
-def _is_librarys(frame):
+def _is_librarys(frame: Any) -> bool:
     top = _module(frame).partition(".")[0]
     return top in LIBRARIES or top in sys.stdlib_module_names
 
 
-def _is_wrapper(code):
+def _is_wrapper(code: Any) -> bool:
     """Whether a function only hands on what it was called with, as doors do, or has no name."""
     both = _HAS_REST | _HAS_NAMED
     takes_all = code.co_flags & both == both and not code.co_argcount
     return takes_all or "args" in code.co_varnames[: code.co_argcount] or code.co_name.startswith("<")
 
 
-def _is_bare(last):
+def _is_bare(last: Any) -> bool:
     """Whether no ``raise`` statement of Rabbet's made the error that left this place."""
     frame = last.tb_frame
     return _is_librarys(frame) or frame.f_code.co_code[last.tb_lasti] not in _RAISING
 
 
-def _name(frame):
+def _name(frame: Any) -> str:
     return frame.f_code.co_qualname.rpartition("<locals>.")[2]
 
 
-def _arguments(frame):
+def _arguments(frame: Any) -> list[str]:
     code, known = frame.f_code, frame.f_locals
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & _HAS_REST) + bool(code.co_flags & _HAS_NAMED)
@@ -114,7 +119,7 @@ def _arguments(frame):
     return [f"{name}={in_short(known[name])}" for name in names if type(known[name]) is not object]
 
 
-def in_short(x, depth=2):
+def in_short(x: Any, depth: int = 2) -> str:
     """A value in a few words; of an array its type, so that nothing is computed and nothing waited for.
 
     Example:

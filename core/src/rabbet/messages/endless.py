@@ -1,13 +1,19 @@
 """Recursion that does not end because a function is traced: what is said about Python's RecursionError."""
 
+from __future__ import annotations
+
 from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.source_positions import is_internal, short_path
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 ENOUGH = 50  # calls of one function in a traceback: more than nested programs have
 
 
-def note_of(error):
+def note_of(error: Exception | Value) -> Any:
     """A note that names the user's function that calls itself, for a traceback that begins with Rabbet's
     frames; None for other errors.
     """

@@ -1,6 +1,13 @@
 """Methods that arrays of other libraries have and arrays here have not: what is written instead."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.messages.tracebacks import fold_traceback
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 # From a name to what does the same for an array x.
 INSTEAD = {
@@ -33,7 +40,7 @@ INSTEAD = {
 }
 
 
-def absent(kind, name):
+def absent(kind: str, name: str) -> str:
     """The text of an AttributeError; ``kind`` is the name of a class."""
     text = f"'{kind}' object has no attribute {name!r}"
     return f"{text}; write {INSTEAD[name]}" if name in INSTEAD else text
@@ -42,10 +49,10 @@ def absent(kind, name):
 class Absent:
     """What stands for a name of ``INSTEAD`` in a class: for ``hasattr`` and ``dir`` it is not there."""
 
-    def __init__(self, kind, name):
+    def __init__(self, kind: str, name: str) -> None:
         self.text, self.name = absent(kind, name), name
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Value, owner: type) -> None:
         try:
             raise AttributeError(self.text, name=self.name)  # no obj: Python need not suggest another
         except AttributeError as error:

@@ -1,12 +1,21 @@
 """Names of functions: how messages tell them, and how wrappers take them over."""
 
+from __future__ import annotations
+
 import functools
 import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.source_positions import short_path
 
+if TYPE_CHECKING:
+    from rabbet_autodiff.functions import Flat
 
-def name_of(function):
+    from rabbet.rules.primitive import Primitive
+
+
+def name_of(function: Any) -> str:
     """The ``__name__`` of a callable, or of its type where it has none that is a text.
 
     Example:
@@ -19,7 +28,7 @@ def name_of(function):
     return name if isinstance(name, str) else type(function).__name__
 
 
-def under_name(function, name):
+def under_name(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function that does the same as another one, under a name of its own, for tools that ask for it.
 
     Example:
@@ -43,7 +52,7 @@ def under_name(function, name):
 FORMS = {"__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
 
 
-def wraps(function, doc=None):
+def wraps(function: Primitive | Callable[..., Any], doc: str | None = None) -> Any:
     """``functools.wraps`` for any callable: what has no ``__name__`` gives that of its type, a ``partial``
     that of its function. ``doc`` is a sentence about the new function, in which ``{}`` is the name of the
     old one; the old docstring follows.
@@ -54,7 +63,7 @@ def wraps(function, doc=None):
       'len'
     """
 
-    def decorate(wrapper):
+    def decorate(wrapper: Any) -> Any:
         names = [
             name for name in functools.WRAPPER_ASSIGNMENTS
             if name not in FORMS or isinstance(getattr(function, name, None), FORMS[name])
@@ -78,7 +87,7 @@ def wraps(function, doc=None):
 MOST_WRAPPERS = 100
 
 
-def address(function):
+def address(function: Any) -> Any:
     """``file:line`` of a function (seen through ``functools.wraps`` and ``partial``), for messages.
 
     Example:
@@ -99,7 +108,7 @@ def address(function):
     return f"{getattr(function, '__module__', None) or type(function).__module__} (no source)"
 
 
-def describe_function(function):
+def describe_function(function: Any) -> Any:
     """``name (file:line)`` of a function, for messages.
 
     Example:
@@ -122,7 +131,7 @@ def describe_function(function):
     return f"{name or type(function).__qualname__} ({where})"
 
 
-def named_like(wrapper, function):
+def named_like(wrapper: Any, function: Any) -> Flat | Callable[..., Any]:
     """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``.
 
     Example:

@@ -4,11 +4,15 @@ A handler that raises (an alarm that ends what takes too long) means the user's 
 answers a failure by another way to the same end, or by a warning, such an exception has to go on.
 """
 
+from __future__ import annotations
+
 import contextlib
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 
-def is_of_handler(error):
+def is_of_handler(error: BaseException | Exception) -> Any:
     """Whether ``error`` was raised by a Python function that handles a signal.
 
     Example:
@@ -27,14 +31,14 @@ def is_of_handler(error):
     return False
 
 
-def raise_if_of_handler(error):
+def raise_if_of_handler(error: Exception) -> None:
     """Raise ``error`` again if a signal's handler raised it, as an alarm does a TimeoutError, an OSError."""
     if is_of_handler(error):
         raise error
 
 
 @contextlib.contextmanager
-def suppressed(*kinds):
+def suppressed(*kinds: type) -> Iterator[Any]:
     """As ``contextlib.suppress(*kinds)``, but for what a signal's handler raises."""
     try:
         yield
@@ -42,7 +46,7 @@ def suppressed(*kinds):
         raise_if_of_handler(error)
 
 
-def _handlers():
+def _handlers() -> list[Any]:
     found = map(signal.getsignal, range(1, signal.NSIG))
     return [code for code in [getattr(handler, "__code__", None) for handler in found] if code is not None]
 

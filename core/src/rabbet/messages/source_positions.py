@@ -9,13 +9,15 @@ Internal are the folders of core and of the plugins (the plugin manager calls ``
 the two modules of the standard library whose frames stand between a decorated function and its caller.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import os
 import sys
 import threading
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "Position",
@@ -46,7 +48,7 @@ class Position(NamedTuple):
         """The scopes around an equation, joined by slashes."""
         return ""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{short_path(self.file)}:{self.line}"
 
 
@@ -68,14 +70,14 @@ class Site(NamedTuple):
     line: int
     module: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{short_path(self.file)}:{self.line}"
 
 
 # Who is internal ----------------------------------------------------------------------------------
 
 
-def _forms(path):
+def _forms(path: Any) -> list[str]:
     """The beginnings of file names that mean ``path``: as it was given, and with links resolved."""
     forms = {os.path.abspath(path), os.path.realpath(path)}
     return [os.path.join(form, "") if os.path.isdir(form) else form for form in forms]
@@ -91,13 +93,13 @@ _verdicts = {}
 DOORS = "rabbet.messages.tracebacks"  # a function is called by its door
 
 
-def add_internal_root(path):
+def add_internal_root(path: Any) -> None:
     """Count every file under ``path`` (a folder, or one file) as internal, from now on."""
     _roots.extend(form for form in _forms(path) if form not in _roots)
     _verdicts.clear()
 
 
-def is_internal(file, module=None):
+def is_internal(file: str, module: str | None = None) -> bool:
     """Whether a frame of this file is Rabbet's business rather than the user's.
 
     Args:
@@ -120,7 +122,7 @@ def is_internal(file, module=None):
     return verdict
 
 
-def no_packages():
+def no_packages() -> Any:
     """No plugins: what ``_packages`` is until ``rabbet`` is composed."""
     return ()
 
@@ -128,7 +130,7 @@ def no_packages():
 _packages = no_packages
 
 
-def find_packages_with(function):
+def find_packages_with(function: Any) -> None:
     """Name the function that returns the import packages of the installed plugins. Called once, by
     composition; it is asked when a file is met for the first time.
     """
@@ -139,7 +141,7 @@ def find_packages_with(function):
 # Where are we -------------------------------------------------------------------------------------
 
 
-def caller():
+def caller() -> Any:
     """``(code, lasti)`` of the nearest frame outside the internal roots; of the outermost one if all are
     inside.
     """
@@ -172,18 +174,18 @@ class Scoped(tuple):
     scopes: tuple
     names = property(lambda self: [s for s in self.scopes if type(s) is str], doc="The scopes' names.")
 
-    def __new__(cls, where, scopes):
+    def __new__(cls, where: tuple[Any, ...], scopes: tuple[tuple[tuple[Any, ...], ...] | str, ...]) -> Scoped:
         made = super().__new__(cls, where)
         made.scopes = scopes
         return made
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return type(other) is Scoped and tuple.__eq__(self, other) and self.scopes == other.scopes
 
-    def __ne__(self, other):
+    def __ne__(self, other: Any) -> Any:
         return not self == other
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((tuple.__hash__(self), self.scopes))
 
 
@@ -195,7 +197,7 @@ _scopes = _Scopes()
 _scoped = 0  # how many scopes are open, in any thread: ``caller`` looks no further where there is none
 
 
-def enter_scope(name):
+def enter_scope(name: tuple[tuple[str, ...], ...] | str) -> None:
     """From now on this thread's operations stand in the scope ``name``, too; see ``Scoped``.
 
     Example:
@@ -212,7 +214,7 @@ def enter_scope(name):
     _scoped += 1
 
 
-def leave_scope():
+def leave_scope() -> None:
     """The scope that was entered last is left.
 
     Example:
@@ -225,7 +227,7 @@ def leave_scope():
     _scoped -= 1
 
 
-def stacklevel():
+def stacklevel() -> int:
     """What ``warnings.warn`` takes, in the function that calls this, to point at the user's line: the nearest
     frame outside the internal roots, or the outermost one.
 
@@ -240,7 +242,7 @@ def stacklevel():
     return level
 
 
-def source_position(where=None):
+def source_position(where: Any = None) -> Position:
     """Where in the user's program something stands, as file, line, column and function; its text is
     ``file:line``.
 
@@ -269,7 +271,7 @@ def source_position(where=None):
     return found
 
 
-def scoped_position(where):
+def scoped_position(where: tuple[Any, ...]) -> Position:
     """``source_position`` with the ``name_stack`` of an operation that stands in scopes."""
     found = source_position(where)
     if type(where) is Scoped and where.names:
@@ -278,7 +280,7 @@ def scoped_position(where):
     return found
 
 
-def definition_site(skip=None, maker_of=None):
+def definition_site(skip: str | None = None, maker_of: str | None = None) -> Site:
     """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
 
     Frames of modules whose names begin with ``skip`` are passed over too, and functions that were given the
@@ -295,7 +297,7 @@ def definition_site(skip=None, maker_of=None):
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
 
 
-def owner(module):
+def owner(module: str) -> str:
     """`` of rabbet-core 0.1.0`` for a module of an installed package, found by its name or else by the files
     that it installed; nothing for any other. For messages.
     """
@@ -313,13 +315,13 @@ def owner(module):
     return ""
 
 
-def _first_argument(frame):
+def _first_argument(frame: Any) -> str | None:
     code = frame.f_code
     value = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
     return value if type(value) is str else None
 
 
-def short_path(file):
+def short_path(file: str) -> str:
     """``file`` as seen from the import path or the working folder, whichever says it shortest.
 
     Example:
@@ -331,7 +333,7 @@ def short_path(file):
 
 
 @functools.lru_cache(maxsize=4096)
-def _short_path(file, import_path):
+def _short_path(file: str, import_path: tuple[str, ...]) -> str:
     try:
         places = {os.path.join(os.path.abspath(p), "") for p in (*import_path, os.getcwd())}
     except OSError:  # the working folder is gone

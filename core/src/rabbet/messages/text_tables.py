@@ -24,14 +24,14 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], empty: st
         print("\n".join(plain(headers, rows)))
 
 
-def plain(headers, rows):
+def plain(headers: Any, rows: Any) -> Any:
     """The lines of the plain form: columns as wide as their widest cell, two blanks apart."""
     lines = [tuple(headers), *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
 
 
-def _with_rich(headers, rows):
+def _with_rich(headers: Any, rows: Any) -> Any:
     # Only on a terminal: in a pipe rich would cut the lines at 80 columns, and what reads a pipe
     # wants them whole.
     if not sys.stdout.isatty():

@@ -9,14 +9,21 @@ own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) a
 ``folds_itself``.
 """
 
+from __future__ import annotations
+
 import functools
 import threading
+from collections.abc import Callable
 from types import FunctionType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ConfigError
 from rabbet.messages import bare_errors, endless
 from rabbet.messages.function_names import under_name
 from rabbet.messages.source_positions import is_internal
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 __all__ = [
     "WholeTraceback", "fold_traceback", "folded", "folds_itself", "hide_frames_of", "public_module",
@@ -44,7 +51,7 @@ class WholeTraceback(Exception):
     kept: TracebackType | None = None  # what the other exception was left with
 
 
-def fold():
+def fold() -> str:
     """The default of ``ways_of``: tracebacks are folded."""
     return "fold"
 
@@ -52,7 +59,7 @@ def fold():
 _way = fold
 
 
-def ways_of(function):
+def ways_of(function: Callable[..., Any]) -> None:
     """Name the function that says what is done with tracebacks: "fold", "full", "mark" or "cause". Called
     once, by composition.
     """
@@ -63,7 +70,7 @@ def ways_of(function):
 _hidden_too: list = []
 
 
-def hide_frames_of(paths):
+def hide_frames_of(paths: list[Any]) -> None:
     """Take frames of these files out of tracebacks, too, besides Rabbet's.
 
     Args:
@@ -79,7 +86,7 @@ def hide_frames_of(paths):
     _hidden_too.append(paths)
 
 
-def fold_traceback(exception):
+def fold_traceback(exception: Any) -> Any:
     """Take the internal frames out of ``exception``'s traceback, and of its causes'. Returns the exception.
 
     Call it in an ``except`` clause and follow it with a bare ``raise``, which adds no frame of its own. A
@@ -132,7 +139,7 @@ def fold_traceback(exception):
     return exception
 
 
-def mark(traceback):
+def mark(traceback: Any) -> None:
     """Give the internal frames of a traceback the variable by which others know what to hide."""
     while traceback is not None:
         frame = traceback.tb_frame
@@ -141,7 +148,7 @@ def mark(traceback):
         traceback = traceback.tb_next
 
 
-def whole_traceback(exception):
+def whole_traceback(exception: Exception) -> Any:
     """A ``WholeTraceback`` with all frames of an exception: those that are there, and behind them those that
     an earlier door has taken out.
     """
@@ -157,7 +164,7 @@ def whole_traceback(exception):
     return earlier.with_traceback(_chained(outer, earlier.__traceback__))
 
 
-def _way_now(exception):
+def _way_now(exception: Exception | Value) -> Any:
     """What the setting says; if it cannot be read, which is no reason to lose what went wrong, a note says
     that, and all is shown.
     """
@@ -176,7 +183,7 @@ def _way_now(exception):
 _asking = threading.local()
 
 
-def folded(function):
+def folded(function: Callable[..., Any] | type) -> Any:
     """Decorator: exceptions leave ``function`` without internal frames. A class folds in all its methods.
 
     Example:
@@ -196,7 +203,7 @@ def folded(function):
         return function
 
     @functools.wraps(function)
-    def door(*args, **kwargs):
+    def door(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -206,7 +213,7 @@ def folded(function):
     return folds_itself(door)
 
 
-def folds_itself(function):
+def folds_itself(function: Any) -> Any:
     """Say that ``function`` has the ``try`` of a door inside, so that nobody puts a door in front of it.
     Returns it.
 
@@ -227,7 +234,9 @@ def folds_itself(function):
     return function
 
 
-def public_module(namespace, modules=(), more=None):
+def public_module(
+    namespace: dict[Any, Any], modules: tuple[str, ...] = (), more: Callable[..., Any] | None = None
+) -> None:
     """Make a module a public one: its functions fold, and ``dir`` lists what users may use. Called as the
     last line of the module, ``public_module(globals())``.
 
@@ -270,11 +279,11 @@ def public_module(namespace, modules=(), more=None):
     namespace["__dir__"] = lambda: sorted({*public, *modules, *(more() if more else ())})
 
 
-def _folds(function):
+def _folds(function: Callable[..., Any]) -> bool:
     return getattr(function, "__folds__", None) is getattr(function, "__code__", function)
 
 
-def _fold_member(cls, name, value):
+def _fold_member(cls, name: str, value: Any) -> None:
     if isinstance(value, FunctionType):
         setattr(cls, name, folded(value))
     elif isinstance(value, (staticmethod, classmethod)):
@@ -284,7 +293,7 @@ def _fold_member(cls, name, value):
         setattr(cls, name, property(getter, setter, deleter, value.__doc__))
 
 
-def _is_own_detour(error):
+def _is_own_detour(error: Any) -> Any:
     """Whether this is a plain error of Python's that Rabbet's code met and answered by itself, as a lookup
     that finds nothing: no line of a user took part in it, and what went wrong is what was raised afterwards.
     """
@@ -296,14 +305,14 @@ def _is_own_detour(error):
 _DETOURS = (KeyError, IndexError, AttributeError, TypeError, ValueError)
 
 
-def _is_internal(frame):
+def _is_internal(frame: Any) -> bool:
     file = frame.f_code.co_filename
     return is_internal(file, frame.f_globals.get("__name__")) or any(
         file.startswith(path) for paths in _hidden_too for path in paths
     )
 
 
-def _user_frames(traceback):
+def _user_frames(traceback: Any) -> Any:
     """A copy of the traceback with the frames of users only (None if there are none), and how many were
     left out.
     """
@@ -315,7 +324,7 @@ def _user_frames(traceback):
     return _chained(users), len(frames) - len(users)
 
 
-def _chained(frames, last=None):
+def _chained(frames: list[Any], last: Any = None) -> Any:
     """A traceback of copies of these, before another one."""
     for t in reversed(frames):
         last = TracebackType(last, t.tb_frame, t.tb_lasti, t.tb_lineno)

@@ -1,5 +1,7 @@
 """What is said about attributes that arrays have and traced arrays have not: those of memory and devices."""
 
+from __future__ import annotations
+
 SHARDING = (
     "rb.typeof(x) tells how it lies where axes are explicit, debug.inspect_array_sharding shows how the "
     "compiler lays it out, and lax.with_sharding_constraint sets it"
@@ -19,7 +21,7 @@ ADVICE = {
 }  # fmt: skip
 
 
-def absent(name, kind, trace):
+def absent(name: str, kind: str, trace: str) -> str:
     """The text of the AttributeError for a name in ``ADVICE``: of a tracer of type ``kind`` in ``trace``, a
     description.
     """

@@ -1,9 +1,11 @@
 """Dead code: equations that no output needs and that have no effect."""
 
+from __future__ import annotations
+
 from rabbet.program.jaxpr import Jaxpr, effects_of
 
 
-def eliminate_dead_code(jaxpr):
+def eliminate_dead_code(jaxpr: Jaxpr) -> Jaxpr:
     """The program without equations that nothing reads; the same object if there are none."""
     live = set(jaxpr.outvars)
     kept = []

@@ -5,12 +5,15 @@ group ``rabbet.passes``. They run in the order that their ``before`` and ``after
 result of the one before.
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from rabbet.config import config
 from rabbet.errors import JaxprTypeError, PluginError
@@ -85,7 +88,7 @@ class Pass:
     default: bool = True
     bodies: bool = True
 
-    def apply(self, jaxpr, context="cpu"):
+    def apply(self, jaxpr: Any, context: Any = "cpu") -> Any:
         """What the pass makes of a program and, where it sees bodies, of the programs that it carries.
 
         Args:
@@ -99,12 +102,12 @@ DEAD_CODE = Pass(
 )
 
 
-def no_plugins():
+def no_plugins() -> Any:
     """No installed passes: what the finder is until ``rabbet`` is composed."""
     return ()
 
 
-def raise_it(name, reason):
+def raise_it(name: Any, reason: Any) -> Any:
     """What happens to a pass whose order cannot be: the default of ``set_finder``."""
     raise PluginError(reason)
 
@@ -115,7 +118,7 @@ _ordered = None
 _watch = None
 
 
-def set_finder(finder, refuse=raise_it):
+def set_finder(finder: Callable[..., Any], refuse: Callable[..., Any] = raise_it) -> None:
     """Name the function that returns the installed ``Pass`` objects, and one that is told of those that are
     left out: ``refuse(name, reason)``. Called once, by composition.
     """
@@ -123,7 +126,7 @@ def set_finder(finder, refuse=raise_it):
     _finder, _refuse, _ordered = finder, refuse, None
 
 
-def set_watch(watch):
+def set_watch(watch: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Have ``watch(one, jaxpr, context) -> jaxpr`` apply every pass, or nobody (None). For profiles; returns
     who watched before.
 
@@ -138,7 +141,7 @@ def set_watch(watch):
     return before
 
 
-def all_passes():
+def all_passes() -> Any:
     """Every pass in the order in which it runs; plugins are loaded when this is first asked.
 
     Example:
@@ -152,7 +155,7 @@ def all_passes():
     return _ordered
 
 
-def without_circles(passes, refuse):
+def without_circles(passes: list[Pass], refuse: Any) -> list[Pass]:
     """Passes sorted by their constraints, without those that ask for an order that cannot be: ``refuse(name,
     reason)`` is told of each.
     """
@@ -176,7 +179,7 @@ class PassCircle(PluginError):
     is alone to blame, and the two keep their order.
     """
 
-    def __init__(self, names, asked):
+    def __init__(self, names: list[str], asked: list[list[str]]) -> None:
         count = {name: sum(name in who for who in asked) for name in names}
         most = max(count.values())
         self.names = frozenset(names)
@@ -191,7 +194,7 @@ class PassCircle(PluginError):
         )
 
 
-def ordered(passes):
+def ordered(passes: list[Pass] | tuple[Pass, ...]) -> Any:
     """Passes sorted by their constraints, otherwise in the order given."""
     by_name = {}
     for p in passes:
@@ -215,7 +218,7 @@ def ordered(passes):
         raise PassCircle(circle, asked) from None
 
 
-def is_on(p):
+def is_on(p: Pass) -> bool:
     """Whether the settings let the pass ``p`` run. Where both name it, it is off.
 
     Example:
@@ -227,7 +230,7 @@ def is_on(p):
     return asked and p.name not in (config.disable_passes or ())
 
 
-def unknown_names():
+def unknown_names() -> list[tuple[str, ...]]:
     """(setting, name) for what ``disable_passes`` and ``enable_passes`` name and nothing is called.
 
     Example:
@@ -245,13 +248,15 @@ def unknown_names():
     ]
 
 
-def selected(platform):
+def selected(platform: str) -> list[Pass]:
     """The passes that run on programs for ``platform``, in their order."""
     return _selected(all_passes(), platform, config.disable_passes, config.enable_passes)
 
 
 @functools.lru_cache(maxsize=64)
-def _selected(passes, platform, off, on):
+def _selected(
+    passes: tuple[Pass, ...], platform: str, off: tuple[str, ...] | None, on: tuple[str, ...] | None
+) -> list[Pass]:
     for setting, name in unknown_names():
         warnings.warn(
             f"{setting} names {name!r}, and no pass is called so; the passes are "
@@ -261,7 +266,7 @@ def _selected(passes, platform, off, on):
     return [p for p in passes if is_on(p) and (p.platforms is None or platform in p.platforms)]
 
 
-def run(jaxpr, context):
+def run(jaxpr: Any, context: Any) -> Jaxpr:
     """Run every applicable pass on ``jaxpr``.
 
     Args:
@@ -289,7 +294,7 @@ def run(jaxpr, context):
     return jaxpr
 
 
-def whole_run(p, jaxpr, context):
+def whole_run(p: Pass, jaxpr: Jaxpr, context: Any) -> Jaxpr | None:
     """What a pass makes of a program, within the programs that it carries first."""
     if p.bodies:
         inner = PassContext(context.platform, context.options)
@@ -297,7 +302,7 @@ def whole_run(p, jaxpr, context):
     return unharmed(p, jaxpr, context)
 
 
-def unharmed(p, jaxpr, context):
+def unharmed(p: Pass, jaxpr: Jaxpr, context: PassContext) -> Jaxpr | None:
     """What a pass makes of a program. The program itself stays what it was: others differentiate and compile
     it too. A pass that changes it is an error.
     """
@@ -315,15 +320,15 @@ def unharmed(p, jaxpr, context):
     return after
 
 
-def parts(jaxpr):
+def parts(jaxpr: Jaxpr) -> list[list[Any]]:
     """What a program consists of, as lists of their own."""
     return [list(one) for one in (jaxpr.equations, jaxpr.invars, jaxpr.outvars, jaxpr.constvars)]
 
 
-def run_on_body(p, body, context):
+def run_on_body(p: Pass, body: Jaxpr, context: PassContext) -> Jaxpr:
     """What a pass makes of a body, remembered with the body: programs that share it share the result."""
 
-    def made():
+    def made() -> Any:
         after = whole_run(p, body, context)
         if after is not body:
             check_interface(p, body, after)
@@ -337,7 +342,7 @@ def run_on_body(p, body, context):
         return made()
 
 
-def blame(jaxpr, context):
+def blame(jaxpr: Jaxpr, context: PassContext) -> None:
     """Raise what the checker says of the first pass that breaks ``jaxpr``, naming the pass; None if all keep
     it sound, or if it was broken before. For programs that could not be lowered: checking takes its time.
     """
@@ -352,13 +357,13 @@ def blame(jaxpr, context):
         raise error from None  # what came of it is not worth reading
 
 
-def package_of(p):
+def package_of(p: Pass) -> str:
     """The distribution that a pass comes from, or else its module."""
     module = getattr(p.run, "__module__", None) or type(p.run).__module__
     return source_positions.owner(module).removeprefix(" of ") or module
 
 
-def check_interface(p, before, after):
+def check_interface(p: Pass, before: Jaxpr, after: Jaxpr | None) -> None:
     """Refuse what no caller could run in place of the program: a pass may change equations, not inputs and
     outputs.
     """

@@ -1,9 +1,17 @@
 """Rewriting programs: equation by equation, and the programs that equations carry."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.program.jaxpr import Equation, Jaxpr, bodies_of
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
 
-def rewrite_equations(jaxpr, rule):
+
+def rewrite_equations(jaxpr: Jaxpr, rule: Callable[..., Any]) -> Jaxpr:
     """A program in which a function says what stands for each equation.
 
     Args:
@@ -33,12 +41,12 @@ def rewrite_equations(jaxpr, rule):
     return with_equations(jaxpr, equations) if changed else jaxpr
 
 
-def with_equations(jaxpr, equations):
+def with_equations(jaxpr: Jaxpr, equations: list[Equation]) -> Jaxpr:
     """``jaxpr`` with other equations, of which it has the effects, and the same inputs and outputs."""
     return Jaxpr(jaxpr.invars, jaxpr.outvars, equations, jaxpr.constvars, name=jaxpr.name)
 
 
-def rewrite_bodies(jaxpr, rewrite):
+def rewrite_bodies(jaxpr: Jaxpr, rewrite: Callable[..., Any]) -> Jaxpr:
     """A program in which the programs that its equations carry are rewritten: those furthest inside first,
     and one that several equations share once. Their operators are built anew with them.
 
@@ -63,7 +71,7 @@ def rewrite_bodies(jaxpr, rewrite):
     """
     done = {}
 
-    def whole(body):
+    def whole(body: Jaxpr) -> Jaxpr:
         if body not in done:
             done[body] = rewrite(rewrite_outer_bodies(body, whole))
         return done[body]
@@ -71,13 +79,13 @@ def rewrite_bodies(jaxpr, rewrite):
     return rewrite_outer_bodies(jaxpr, whole)
 
 
-def rewrite_outer_bodies(jaxpr, rewrite):
+def rewrite_outer_bodies(jaxpr: Jaxpr, rewrite: Callable[..., Any]) -> Jaxpr:
     """As ``rewrite_bodies``, for the programs of ``jaxpr``'s own equations alone, not those within them."""
     if not may_hold_bodies(jaxpr):
         return jaxpr
     operators = {}
 
-    def rebuilt(eqn):
+    def rebuilt(eqn: Equation) -> Any:
         op = eqn.op
         if not op.primitive.special or not bodies_of(op):
             return None
@@ -88,12 +96,12 @@ def rewrite_outer_bodies(jaxpr, rewrite):
     return rewrite_equations(jaxpr, rebuilt)
 
 
-def may_hold_bodies(jaxpr):
+def may_hold_bodies(jaxpr: Jaxpr) -> bool:
     """Whether an equation of ``jaxpr`` may carry a program. Found once, for all passes."""
     return jaxpr.once("may hold bodies", lambda: any(eqn.op.primitive.special for eqn in jaxpr.equations))
 
 
-def with_bodies(op, rewrite):
+def with_bodies(op: Op, rewrite: Callable[..., Any]) -> Op:
     """An operator with each of its programs rewritten; itself where nothing changes."""
     changed = {}
     for name, value in op.params.items():

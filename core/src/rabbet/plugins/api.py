@@ -5,20 +5,26 @@ Kept apart from the manager so that ``import rabbet`` costs nothing: until the f
 touched, neither package metadata nor stevedore nor pluggy is imported.
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 import sys
 from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import MissingPluginError
 from rabbet.messages import tracebacks
 from rabbet.messages.spelling import nearest
 from rabbet.plugins import catalogue
 
+if TYPE_CHECKING:
+    from rabbet.plugins.manager import PluginManager
+
 GROUP = "rabbet.api"
 
 
-def resolve(name, manager=None):
+def resolve(name: str, manager: Any = None) -> Any:
     """The object that installed plugins offer as ``rb.<name>``, or core's module of that name; imported now.
 
     ``name`` may be dotted: ``experimental.jet`` is what ``rabbet.experimental`` asks for.
@@ -51,7 +57,7 @@ def resolve(name, manager=None):
     raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager)}")
 
 
-def for_users(name, value):
+def for_users(name: str, value: Any) -> Any:
     """What users get as ``rb.<name>``: a function folds, whether or not its package has thought of that."""
     door = tracebacks.folded(value) if isinstance(value, FunctionType) else value
     if door is not value:  # pickle finds the door where users do, and under its own name the function
@@ -59,7 +65,7 @@ def for_users(name, value):
     return door
 
 
-def names(manager=None, within=""):
+def names(manager: PluginManager | None = None, within: str = "") -> list[str]:
     """The names that installed plugins add to ``rb``, or to its namespace ``within``, sorted; for ``dir``.
     Imports no plugin.
     """
@@ -67,7 +73,7 @@ def names(manager=None, within=""):
     return [short for namespace, _, short in found if namespace == within]
 
 
-def is_core_module(name):
+def is_core_module(name: str) -> bool:
     """Whether core has a module of this name, which no plugin can then offer."""
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
@@ -76,7 +82,7 @@ def is_core_module(name):
     return is_module and catalogue.provider(GROUP, name) is None
 
 
-def _installed(distribution):
+def _installed(distribution: str) -> bool:
     import importlib.metadata
 
     try:
@@ -86,7 +92,7 @@ def _installed(distribution):
     return True
 
 
-def _suggestion(name, manager):
+def _suggestion(name: str, manager: PluginManager) -> str:
     namespace = name.rpartition(".")[0]
     module = sys.modules.get(f"rabbet.{namespace}" if namespace else "rabbet")
     own = [f"{namespace}.{one}" if namespace else one for one in vars(module or object)]
@@ -98,7 +104,7 @@ def _suggestion(name, manager):
     return f". Did you mean {' or '.join('rb.' + one for one in close)}?"
 
 
-def _default():
+def _default() -> PluginManager:
     from rabbet.plugins.manager import default_manager
 
     return default_manager()

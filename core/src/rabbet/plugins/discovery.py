@@ -120,7 +120,7 @@ def readable(group: str) -> list[EntryPoint]:
 
 
 @functools.cache
-def _tell_of(place, problem):
+def _tell_of(place: str, problem: str) -> None:
     warnings.warn(
         f"the metadata of an installed package cannot be read, so what it offers is left out: {place} "
         f"({problem})\n  to fix: install that package again, or delete the folder",
@@ -220,7 +220,7 @@ COMPARE = {
 }  # fmt: skip
 
 
-def _plainly_met(line, core_version) -> bool | None:
+def _plainly_met(line: str, core_version: str) -> bool | None:
     # `rabbet-core>=0.1,<0.2`, the form that nearly every plugin has. Importing packaging takes
     # longer than all the rest of a plugin's loading (40 ms of 80, measured), so it is left to the
     # other forms: None here.
@@ -231,14 +231,14 @@ def _plainly_met(line, core_version) -> bool | None:
     return all(COMPARE[sign](_release(core_version), _release(bound)) for sign, bound in clauses)
 
 
-def _release(version) -> tuple[int, ...]:
+def _release(version: str) -> tuple[int, ...]:
     numbers = [int(part) for part in version.split(".")]
     while numbers and numbers[-1] == 0:  # 1.0 is 1
         numbers.pop()
     return tuple(numbers)
 
 
-def _met(line, core_version) -> bool:
+def _met(line: str, core_version: str) -> bool:
     from packaging.requirements import Requirement
 
     requirement = Requirement(line)

@@ -5,7 +5,11 @@ entry point of the group ``rabbet.hooks``. An implementation may take any subset
 Hooks are called around tracing and compiling, never when a compiled program runs.
 """
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import pluggy
 
@@ -13,7 +17,7 @@ hookspec = pluggy.HookspecMarker("rabbet")
 _marker = pluggy.HookimplMarker("rabbet")
 
 
-def hookimpl(function=None, **options):
+def hookimpl(function: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
     """Decorator: marks a function of a hook plugin as the implementation of the hook of its name.
 
     Args:
@@ -32,31 +36,31 @@ def hookimpl(function=None, **options):
 
 
 @hookspec
-def trace_started(name, reason):
+def trace_started(name: Any, reason: Any) -> None:
     """The function ``name`` is about to be traced to a jaxpr; ``reason`` says why its earlier traces do not
     serve: which argument's type, static value or structure changed, or which setting.
     """
 
 
 @hookspec
-def trace_finished(name, seconds):
+def trace_finished(name: Any, seconds: Any) -> None:
     """Tracing ``name`` has ended, by success or by an exception, after ``seconds``."""
 
 
 @hookspec
-def lower_finished(name, platform, pass_seconds, seconds):
+def lower_finished(name: Any, platform: Any, pass_seconds: Any, seconds: Any) -> None:
     """The program ``name`` was written for ``platform``: the passes took ``pass_seconds``, the text
     ``seconds``.
     """
 
 
 @hookspec
-def compile_started(name, platform, module_size):
+def compile_started(name: Any, platform: Any, module_size: Any) -> None:
     """``name``, a module of ``module_size`` characters, is about to be compiled for ``platform``."""
 
 
 @hookspec
-def compile_finished(name, seconds, cached):
+def compile_finished(name: Any, seconds: Any, cached: Any) -> None:
     """Compiling ``name``, announced in this thread, has ended, well or by an exception, after ``seconds``.
 
     ``cached`` says that the executable came from the persistent cache instead of the compiler.
@@ -64,35 +68,35 @@ def compile_finished(name, seconds, cached):
 
 
 @hookspec
-def program_shared(name):
+def program_shared(name: Any) -> None:
     """This process has compiled the very program ``name`` before, so its executable is used again."""
 
 
 @hookspec
-def cache_hit(name):
+def cache_hit(name: Any) -> None:
     """The program ``name`` was found in the persistent compilation cache."""
 
 
 @hookspec
-def cache_miss(name):
+def cache_miss(name: Any) -> None:
     """The program ``name`` was not in the persistent compilation cache, so it will be compiled."""
 
 
 @hookspec
-def device_lost(device, error):
+def device_lost(device: Any, error: Any) -> None:
     """``device`` stopped answering; ``error`` is what it said, and is raised after this hook."""
 
 
 @hookspec
-def doctor_checks():
+def doctor_checks() -> None:
     """Checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings and a bool."""
 
 
-def hook_names():
+def hook_names() -> list[str]:
     """The names of all hooks on this page."""
     return [name for name, value in globals().items() if hasattr(value, "rabbet_spec")]
 
 
-def facts(hook):
+def facts(hook: str) -> list[str]:
     """The names of the facts that a hook is given."""
     return list(inspect.signature(globals()[hook]).parameters)

@@ -16,10 +16,12 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 from rabbet.messages.signal_errors import is_of_handler, raise_if_of_handler
 from rabbet.runtime.caching.atomic_files import write_whole
@@ -39,11 +41,11 @@ VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attributes>[\w.]+)\s*)?(\[.*\
 class Package:
     """An installed distribution: what the manager asks of one."""
 
-    def __init__(self, name, version, requires):
+    def __init__(self, name: Any, version: Any, requires: Any) -> None:
         self.name, self.version, self.requires, self.entry_points = name, version, requires, []
 
     @property
-    def files(self):
+    def files(self) -> Any:
         """Its files, from its metadata."""
         from importlib.metadata import distribution
 
@@ -53,10 +55,10 @@ class Package:
 class Point:
     """An entry point, with ``dist``, the `Package` that has it."""
 
-    def __init__(self, name, value, group, dist):
+    def __init__(self, name: Any, value: Any, group: Any, dist: Any) -> None:
         self.name, self.value, self.group, self.dist = name, value, group, dist
 
-    def load(self):
+    def load(self) -> Any:
         """The object that it names; imports its module."""
         match = VALUE.fullmatch(self.value)
         if match is None:
@@ -65,7 +67,7 @@ class Point:
         return reduce(getattr, attributes, import_module(match["module"]))
 
 
-def read():
+def read() -> Any:
     """``{group: [Point, ...]}`` as it was kept, or `UNREADABLE`; None if nothing was kept, or packages
     have changed.
     """
@@ -81,7 +83,7 @@ def read():
         return None
 
 
-def _points(kept):
+def _points(kept: dict[Any, Any]) -> Any:
     if kept["made by"] != [FORMAT, VERSION] or not _are_as_they_were(dict(kept["folders"]), kept["plain"]):
         return None
     if any(_changed(file) != then for file, then in kept["files"]):
@@ -97,7 +99,7 @@ def _points(kept):
     return groups
 
 
-def keep(find, owner):
+def keep(find: Any, owner: Callable[..., Any]) -> None:
     """Write the file, if that can be.
 
     Args:
@@ -118,7 +120,7 @@ def keep(find, owner):
             raise
 
 
-def _content(find, owner):
+def _content(find: Callable[..., Any], owner: Callable[..., Any]) -> dict[Any, Any]:
     changed = {one: _changed(one) for one in _folders()}
     folders = [one for one in changed if _has_packages(one)]
     content = {
@@ -135,7 +137,7 @@ def _content(find, owner):
         return content
 
 
-def _found(found, owner):
+def _found(found: dict[Any, Any], owner: Callable[..., Any]) -> dict[Any, Any]:
     owners, numbers, packages, files, groups = {}, {}, [], [], {}
     for group, points in found.items():
         groups[group] = []
@@ -156,13 +158,13 @@ def _found(found, owner):
     return {"files": files, "packages": packages, "groups": groups}
 
 
-def _remove_oldest(folder):
+def _remove_oldest(folder: Any) -> None:
     files = sorted(folder.glob("*.json"), key=os.path.getmtime)
     for file in files[: max(0, len(files) - MOST)]:
         file.unlink(missing_ok=True)
 
 
-def _place():
+def _place() -> Any:
     """The file for this environment; None where nothing is to be kept."""
     strangers = [f for f in sys.meta_path if f is not PathFinder and hasattr(f, "find_distributions")]
     if strangers or os.environ.get("RABBET_CACHE", "").strip().lower() in OFF:
@@ -177,12 +179,12 @@ def _place():
     return cache / "rabbet" / FOLDER / f"{digest[:32]}.json"
 
 
-def _folders():
+def _folders() -> list[str]:
     """What Python imports from, each once."""
     return list(dict.fromkeys(os.path.abspath(one) for one in sys.path if type(one) is str))
 
 
-def _changed(path):
+def _changed(path: str) -> int | None:
     """When a file or folder was changed last; None if it is not there."""
     try:
         return os.stat(path).st_mtime_ns
@@ -191,7 +193,7 @@ def _changed(path):
         return None
 
 
-def _has_packages(folder):
+def _has_packages(folder: str) -> bool:
     """Whether a folder has installed packages; a file, as of a zip archive, may have."""
     try:
         return any(name.endswith(PACKAGES) for name in os.listdir(folder))
@@ -200,7 +202,7 @@ def _has_packages(folder):
         return os.path.isfile(folder)
 
 
-def _are_as_they_were(folders, plain):
+def _are_as_they_were(folders: dict[Any, Any], plain: Any) -> bool:
     """Whether the packages stand where they stood: ``folders`` by the times of their last changes, and
     ``plain`` ones, which had none, by theirs.
     """

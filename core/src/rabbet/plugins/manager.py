@@ -21,8 +21,8 @@ import sys
 import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
 from rabbet.messages.signal_errors import is_of_handler
@@ -54,8 +54,8 @@ class PluginManager:
         *,
         core_version: str,
         selection: Selection | None = None,
-        on_load=None,
-    ):
+        on_load: Callable[..., Any] | None = None,
+    ) -> None:
         self._given = None if entry_points is None else list(entry_points)
         self.core_version = core_version
         self.selection = Selection() if selection is None else selection
@@ -100,7 +100,7 @@ class PluginManager:
 
     # Loading ------------------------------------------------------------------------------------
 
-    def get(self, group: str, name: str):
+    def get(self, group: str, name: str) -> Any:
         """The object that ``name`` stands for in ``group``, imported on first use.
 
         Raises:
@@ -163,7 +163,7 @@ class PluginManager:
                 self._groups[group] = self._read(group, discovery.cached)
             return self._groups[group]
 
-    def _read(self, group, listing) -> dict[str, list[Record]]:
+    def _read(self, group: str, listing: Callable[..., Any]) -> dict[str, list[Record]]:
         given = self._given
         entry_points = listing(group) if given is None else [one for one in given if one.group == group]
         offers = defaultdict(list)
@@ -176,7 +176,7 @@ class PluginManager:
                 self._settle(group, name, [one for one in records if one.status == "found"])
         return dict(offers)
 
-    def _apply_selection(self, record):
+    def _apply_selection(self, record: Record) -> None:
         if self.selection.allow is None and not self.selection.deny:
             return  # the owner would be looked up for nothing
         self._find_owner(record)
@@ -184,7 +184,7 @@ class PluginManager:
         if refusal is not None:
             record.status, record.error = "disabled", MissingPluginError(refusal)
 
-    def _find_owner(self, record):
+    def _find_owner(self, record: Record) -> None:
         entry_point = record.entry_point
         if record.distribution is not None or entry_point.dist is not None:
             record.distribution = record.distribution or entry_point.dist
@@ -199,7 +199,7 @@ class PluginManager:
             self._owners[key] = found
         record.distribution = self._owners[key]
 
-    def _candidates(self, group, name) -> list[Record]:
+    def _candidates(self, group: str, name: str) -> list[Record]:
         """The providers of ``name`` that may be used, or the error that says why there are none."""
         records = self._offers(group).get(name) or self._look_again(group, name)
         usable = [record for record in records if record.status not in ("disabled", "passed over")]
@@ -210,7 +210,7 @@ class PluginManager:
         offers = "; ".join(f"{one.title}: {one.error}" for one in records)
         raise MissingPluginError(f"{_public(group, name)} is installed but {_reason(records)}\n  {offers}")
 
-    def _look_again(self, group, name) -> list[Record]:
+    def _look_again(self, group: str, name: str) -> list[Record]:
         """The cached listing lacks ``name``: read the packages themselves, once; it may lag behind."""
         if self._given is not None:
             return []
@@ -221,7 +221,7 @@ class PluginManager:
                     self._groups[group].setdefault(found, records)
             return self._groups[group].get(name, [])
 
-    def _settle(self, group, name, records):
+    def _settle(self, group: str, name: str, records: list[Record]) -> None:
         """Of several packages that offer ``name`` keep the one that RABBET_PREFER names, or none."""
         if len(records) < 2:
             return
@@ -237,7 +237,7 @@ class PluginManager:
         for record in records:
             self.fail(record, error, "conflict")
 
-    def _load(self, record: Record):
+    def _load(self, record: Record) -> Any:
         if record.status == "loaded":
             return record.object
         if not record.broken:
@@ -250,7 +250,7 @@ class PluginManager:
             raise PluginError(_failure(record)) from record.error
         return record.object
 
-    def _check_version(self, record):
+    def _check_version(self, record: Record) -> None:
         """Before the import, above all before native code that expects another core is loaded."""
         self._find_owner(record)
         owner = record.distribution
@@ -269,7 +269,7 @@ class PluginManager:
             reason = f"it requires {unmet}, and rabbet-core {self.core_version} is installed"
             self.fail(record, PluginError(reason), "incompatible")
 
-    def _import(self, record):
+    def _import(self, record: Record) -> None:
         module = discovery.module_of(record.entry_point)
         if not module:
             self.fail(record, PluginError(_unreadable(record)), "invalid")
@@ -313,7 +313,7 @@ def source_places(module_name: str) -> list[str]:
     return []
 
 
-def _with_parents(module_name):
+def _with_parents(module_name: str) -> list[str]:
     parts = module_name.split(".")
     return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
@@ -328,15 +328,15 @@ def _still_importing(module_name: str) -> bool:
 # Messages --------------------------------------------------------------------------------------
 
 
-def _public(group, name) -> str:
+def _public(group: str, name: str) -> str:
     return f"rb.{name}" if group == "rabbet.api" else f"{name!r} ({group})"
 
 
-def _reason(records) -> str:
+def _reason(records: list[Record]) -> str:
     return "its package is switched off" if len(records) == 1 else "its packages are switched off"
 
 
-def _failure(record) -> str:
+def _failure(record: Record) -> str:
     lines = [f"{_public(record.group, record.name)} comes from {record.title}, which cannot be used"]
     if record.status == "incompatible":
         lines += [
@@ -357,14 +357,14 @@ def _failure(record) -> str:
     return "\n".join(lines)
 
 
-def _unreadable(record) -> str:
+def _unreadable(record: Record) -> str:
     return (
         f"its entry point has the value {record.value!r}, which names no object\n"
         "  to fix: write `module:object` or `module`"
     )
 
 
-def _conflict(group, name, records, preferred) -> str:
+def _conflict(group: str, name: str, records: list[Record], preferred: str | None) -> str:
     short = f"{group.removeprefix('rabbet.')}.{name}"
     lines = [f"{len(records)} packages offer {_public(group, name)}:"]
     lines += [f"  {record.title}" for record in records]
@@ -374,7 +374,7 @@ def _conflict(group, name, records, preferred) -> str:
     return "\n".join(lines)
 
 
-def _circular(record) -> str:
+def _circular(record: Record) -> str:
     return (
         f"{_public(record.group, record.name)} was asked for while {record.title} was still being imported\n"
         f"  to fix: inside that plugin import its own modules, not the public name"
@@ -398,7 +398,7 @@ def default_manager() -> PluginManager:
     return PluginManager(core_version=VERSION, selection=selection, on_load=_hide_from_tracebacks)
 
 
-def _hide_from_tracebacks(place):
+def _hide_from_tracebacks(place: str) -> None:
     from rabbet.messages import source_positions
 
     source_positions.add_internal_root(place)

@@ -11,7 +11,7 @@ import os
 import sysconfig
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages import source_positions
 from rabbet.messages.signal_errors import is_of_handler
@@ -93,7 +93,7 @@ class Record:
         return " ".join(part for part in (self.package, self.version, f"({self.value})") if part)
 
 
-def _stated(distribution, what) -> str:
+def _stated(distribution: Any, what: str) -> str:
     """What the metadata of a distribution says of itself; empty where it says nothing or cannot be read."""
     try:
         return getattr(distribution, what, None) or ""
@@ -127,10 +127,10 @@ STDLIB = sysconfig.get_path("stdlib")
 MACHINERY = ("<frozen importlib", os.path.join(STDLIB, "importlib"), os.path.dirname(__file__))
 
 
-def _frames(error):
+def _frames(error: BaseException | Exception) -> list[Any]:
     """The traceback without the import system and without this package."""
     return [one for one in traceback.extract_tb(error.__traceback__) if not _is_in(one, MACHINERY)]
 
 
-def _is_in(frame, folders):
+def _is_in(frame: Any, folders: tuple[str, ...] | str) -> bool:
     return frame.filename.startswith(folders)

@@ -25,7 +25,9 @@ class Selection:
     prefer: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
-    def from_settings(cls, plugins=None, disable=None, prefer=None) -> Selection:
+    def from_settings(
+        cls, plugins: str | None = None, disable: str | None = None, prefer: str | None = None
+    ) -> Selection:
         """From the texts of RABBET_PLUGINS (``none`` for none), RABBET_DISABLE_PLUGINS and RABBET_PREFER."""
         allow: frozenset[str] | None = discovery.split_names(plugins)
         if not allow:

@@ -7,10 +7,17 @@ its name, or runs ``rabbet doctor``, is told what to change.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.signal_errors import is_of_handler
+
+if TYPE_CHECKING:
+    from rabbet.config.setting import Alias, Setting
+    from rabbet.dtypes.specs import DTypeSpec
+    from rabbet.passes.pipeline import Pass
+    from rabbet.rules.rule_sets import RuleSet
 
 
 def problem(group: str, name: str, loaded: Any) -> str | None:
@@ -33,7 +40,7 @@ def problem(group: str, name: str, loaded: Any) -> str | None:
         )
 
 
-def wrong_type(loaded, wanted, door, example):
+def wrong_type(loaded: Any, wanted: str, door: str, example: str) -> str:
     """The sentence for an object of another type."""
     return (
         f"it names a {type(loaded).__name__}, {_shortened(loaded)}, and must name a {wanted} "
@@ -41,12 +48,12 @@ def wrong_type(loaded, wanted, door, example):
     )
 
 
-def core_has_it(what):
+def core_has_it(what: str) -> str:
     """The sentence for a name that is taken."""
     return f"core has a {what} itself\n  to fix: another name"
 
 
-def another_name(loaded_name, name, what):
+def another_name(loaded_name: Any, name: Any, what: Any) -> Any:
     """The sentence for an object that has another name than its entry point."""
     return (
         f"the {what} that it names is called {loaded_name!r}, the entry point {name!r}\n"
@@ -54,7 +61,7 @@ def another_name(loaded_name, name, what):
     )
 
 
-def check_api(name, loaded):
+def check_api(name: str, loaded: Any) -> Any:
     """A public name: a function, a class, a module, or any other value but None."""
     if loaded is None:
         return (
@@ -64,7 +71,7 @@ def check_api(name, loaded):
     return None
 
 
-def check_backend(name, loaded):
+def check_backend(name: str, loaded: Any) -> str | None:
     """A platform: a ``Backend`` of that name."""
     from rabbet.runtime.platforms.backends import Backend
 
@@ -80,7 +87,7 @@ def check_backend(name, loaded):
     return None
 
 
-def check_calls(name, loaded):
+def check_calls(name: Any, loaded: Any) -> Any:
     """Native functions for others' platforms: a ``NativeCalls`` of that name."""
     from rabbet.runtime.platforms.native_calls import NativeCalls
 
@@ -93,7 +100,7 @@ def check_calls(name, loaded):
     return None
 
 
-def check_dtype(name, loaded):
+def check_dtype(name: str, loaded: DTypeSpec) -> str | None:
     """A dtype: a ``DTypeSpec`` of that name."""
     from rabbet.dtypes import DTypeSpec
     from rabbet.dtypes.specs import CORE_SPECS, KINDS
@@ -143,7 +150,7 @@ def check_dtype(name, loaded):
     return None
 
 
-def check_rules(name, loaded):
+def check_rules(name: str, loaded: RuleSet) -> str | None:
     """Rules for a table: a ``RuleSet`` of the table's name, whose rules can be called as rules are."""
     from rabbet.rules.rule_sets import RuleSet
 
@@ -160,7 +167,7 @@ def check_rules(name, loaded):
     return None
 
 
-def check_rule_maker(name, loaded):
+def check_rule_maker(name: str, loaded: Callable[..., Any]) -> Any:
     """How rules of ``rb.custom_rules`` for a table are made: a function of a call and what the user wrote."""
     if not callable(loaded) or not takes(loaded, 2):
         return (
@@ -170,7 +177,7 @@ def check_rule_maker(name, loaded):
     return None
 
 
-def check_pass(name, loaded):
+def check_pass(name: str, loaded: Pass | Callable[..., Any]) -> str | None:
     """A pass: a ``Pass`` of that name whose function takes a program and a context."""
     from rabbet.passes.pipeline import DEAD_CODE, Pass
 
@@ -192,7 +199,7 @@ def check_pass(name, loaded):
     return None
 
 
-def check_hooks(name, loaded):
+def check_hooks(name: str, loaded: Any) -> str | None:
     """Hook implementations: a module or an object with functions marked as such, of hooks that there are."""
     from rabbet.plugins import hookspecs
 
@@ -220,7 +227,7 @@ def check_hooks(name, loaded):
     return None
 
 
-def wrong_facts(function, hook):
+def wrong_facts(function: Callable[..., Any], hook: str) -> str | None:
     """What is wrong with the arguments of a hook's implementation; None if nothing is."""
     from rabbet.plugins import hookspecs
 
@@ -238,7 +245,7 @@ def wrong_facts(function, hook):
     )
 
 
-def check_settings(name, loaded):
+def check_settings(name: str, loaded: list[Alias | Setting] | tuple[Setting, ...]) -> Any:
     """Settings: each a ``Setting``, or an ``Alias`` of one."""
     from rabbet.config import Alias, Setting
 
@@ -259,7 +266,7 @@ def check_settings(name, loaded):
     return None
 
 
-def wrong_setting(one):
+def wrong_setting(one: Alias | Setting) -> Any:
     """What is wrong with a ``Setting`` or an ``Alias``; None if nothing is."""
     from rabbet.config import CORE_SETTINGS, Alias, Config
 
@@ -284,7 +291,7 @@ def wrong_setting(one):
     return None
 
 
-def check_command(name, loaded):
+def check_command(name: Any, loaded: Any) -> Any:
     """A subcommand: a module, or another object, with its help and two functions."""
     functions = [name for name in ("add_arguments", "run") if not callable(getattr(loaded, name, None))]
     lacks = functions if isinstance(getattr(loaded, "HELP", None), str) else ["HELP", *functions]
@@ -296,7 +303,7 @@ def check_command(name, loaded):
     return None
 
 
-def check_check(name, loaded):
+def check_check(name: Any, loaded: Any) -> Any:
     """A check of the doctor: a function of the plugin manager."""
     if not takes(loaded, 1):
         return (
@@ -321,7 +328,7 @@ CHECKS = {
 }
 
 
-def takes(function, count):
+def takes(function: Callable[..., Any] | type, count: int) -> bool:
     """Whether a function can be called with ``count`` positional arguments, or with more."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -333,14 +340,14 @@ def takes(function, count):
     return (any_number or len(positional) >= count) and not needs
 
 
-def address(function):
+def address(function: Callable[..., Any]) -> Any:
     """Where a function stands, for messages."""
     from rabbet.messages.function_names import address
 
     return address(function)
 
 
-def _shortened(value):
+def _shortened(value: Any) -> str:
     if isinstance(value, ModuleType):
         return f"the module {value.__name__}"
     try:

@@ -4,8 +4,11 @@ It is a request to the compiler, StableHLO's ``result_accuracy``. A backend that
 such as XLA's for CPUs, accepts it and computes what it always does.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
+from typing import Any
 
 from rabbet.messages.tracebacks import folded
 
@@ -39,12 +42,12 @@ class Tolerance:
     rtol: float = 0.0
     ulps: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if min(self.atol, self.rtol, self.ulps) < 0:
             raise ValueError(f"tolerances must not be negative, got {self}")
 
 
-def attribute(accuracy):
+def attribute(accuracy: Any) -> Any:
     """The attribute of a StableHLO operation that asks for ``accuracy``, with a space in front; nothing for
     the default.
     """
@@ -58,7 +61,7 @@ def attribute(accuracy):
     return f" {{result_accuracy = #stablehlo.result_accuracy<{terms}>}}"
 
 
-def check(name, accuracy):
+def check(name: Any, accuracy: Any) -> None:
     """Refuse what is not an accuracy."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(

@@ -1,7 +1,9 @@
 """Lists of numbers as MLIR writes them in attributes."""
 
+from __future__ import annotations
 
-def int_list(values):
+
+def int_list(values: tuple[int, ...]) -> str:
     """Whole numbers as a list attribute.
 
     Example:
@@ -12,7 +14,7 @@ def int_list(values):
     return "[" + ", ".join(map(str, values)) + "]"
 
 
-def int_array(numbers):
+def int_array(numbers: list[int] | tuple[int, ...]) -> str:
     """Whole numbers as an array attribute.
 
     Example:

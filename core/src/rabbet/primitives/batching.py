@@ -1,10 +1,18 @@
 """Moving batch dimensions about, for ``batch`` rules."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.primitives import layout
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.payloads import Batched
+    from rabbet.typing import Value
 
-def batch_size(*batched):
+
+def batch_size(*batched: Batched) -> int:
     """The size of the batch dimension, from any operand that has one.
 
     Example:
@@ -19,7 +27,7 @@ def batch_size(*batched):
     raise ValueError("no operand is batched")
 
 
-def move_axis(x, source, destination):
+def move_axis(x: Any, source: Any, destination: Any) -> Any:
     """``x`` with the dimension ``source`` moved to ``destination``; ``x`` itself if it is there.
 
     Example:
@@ -34,7 +42,7 @@ def move_axis(x, source, destination):
     return layout.transpose(x, permutation=tuple(order))
 
 
-def new_axis(x, axis, size):
+def new_axis(x: Value, axis: int, size: int) -> Value:
     """``x`` repeated along a new dimension at ``axis``.
 
     Example:
@@ -48,7 +56,7 @@ def new_axis(x, axis, size):
     return layout.broadcast_in_dim(x, shape=full, broadcast_dimensions=dims)
 
 
-def at_axis(b, axis, size):
+def at_axis(b: Batched, axis: Any, size: int) -> Value:
     """The value of ``b`` with its batch dimension at ``axis``, repeated there if it has none.
 
     Example:
@@ -60,7 +68,7 @@ def at_axis(b, axis, size):
     return new_axis(b.value, axis, size) if b.axis is None else move_axis(b.value, b.axis, axis)
 
 
-def at_front(*batched):
+def at_front(*batched: Batched) -> list[Value]:
     """The values of all operands with the batch dimension in front, repeated where there was none.
 
     Example:

@@ -5,6 +5,10 @@ one representation (see ``bodies``). An index that the interpreter has touched g
 hook.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
@@ -15,8 +19,19 @@ from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def cond_aval(index, *operands, branches):
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.jaxpr import ClosedJaxpr, Jaxpr
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
+
+def cond_aval(
+    index: ShapedArray, *operands: ShapedArray, branches: tuple[Jaxpr, ...]
+) -> tuple[ShapedArray, ...]:
     if index.shape or (index.dtype.name != "int32" and (index.dtype.name != "bool" or len(branches) != 2)):
         raise TypeError(
             f"cond chooses by an int32 scalar, or by a boolean among two, got {index.str_short()} and "
@@ -40,7 +55,7 @@ cond = Primitive(
 
 
 @cond.rule("lower")
-def lower_cond(op, index, *operands):
+def lower_cond(op: Site, index: Known | str, *operands: str) -> list[str]:
     branches = op["branches"]
     if type(index) is Known:
         return op.inline(branches[int(index.value)], operands)
@@ -55,13 +70,13 @@ def lower_cond(op, index, *operands):
 
 
 @cond.rule("steps")
-def steps_of_cond(op, args, run):
+def steps_of_cond(op: Op, args: Any, run: Any) -> None:
     branches = op.params["branches"]
     run(branches[min(max(int(args[0]), 0), len(branches) - 1)], args[1:])
 
 
 @cond.rule("body")
-def body_cond(op, interpreter, args):
+def body_cond(op: Any, interpreter: Any, args: Any) -> Any:
     index = args[0]
     leaves, (chosen, *structures) = payload_parts.take_apart(interpreter, bodies.entering(interpreter, args))
     if chosen is not payload_parts.PLAIN:
@@ -80,7 +95,7 @@ def body_cond(op, interpreter, args):
     return payload_parts.put_together(interpreter, outs, results)
 
 
-def share_consts(programs, counts):
+def share_consts(programs: list[Jaxpr], counts: list[int]) -> Any:
     """Programs that capture different arrays, as programs that take those of all and then the operands.
 
     Example:
@@ -99,7 +114,7 @@ def share_consts(programs, counts):
     all_avals = [a for p, n in zip(programs, counts, strict=True) for a in p.in_avals[:n]]
     for p, n in zip(programs, counts, strict=True):
 
-        def wide(*args, p=p, n=n, at=at):
+        def wide(*args: Value, p: Jaxpr = p, n: int = n, at: int = at) -> Any:
             return evaluate(p, [*args[at : at + n], *args[len(all_avals) :]])
 
         out.append(stage(wide, [*all_avals, *p.in_avals[n:]], p.name).jaxpr)
@@ -108,14 +123,16 @@ def share_consts(programs, counts):
 
 
 @cond.rule("captures")
-def captures_cond(args, params, captured):
+def captures_cond(args: Any, params: Any, captured: Any) -> Any:
     branches, consts = params["branches"], captured["branches"]
     shared = tuple(share_consts(list(branches), [len(c) for c in consts]))
     return [args[0], *[c for of_one in consts for c in of_one], *args[1:]], {**params, "branches": shared}
 
 
 @cond.rule("transpose")
-def transpose_cond(op, cts, index, *operands):
+def transpose_cond(
+    op: Op, cts: tuple[np.generic, ...], index: Value, *operands: Linear | Value
+) -> tuple[Value | None, ...]:
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
     made = [fully_transposed(branch, linear, nonzero) for branch in op.params["branches"]]
@@ -127,7 +144,7 @@ def transpose_cond(op, cts, index, *operands):
     return None, *[next(results) if lin else None for lin in linear]
 
 
-def fully_transposed(jaxpr, linear, nonzero):
+def fully_transposed(jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> Any:
     """The transposed program, a ``ClosedJaxpr``, with a cotangent for every linear input, zeros where none
     arises; its constants are what derivative rules close over.
 
@@ -140,12 +157,12 @@ def fully_transposed(jaxpr, linear, nonzero):
       [6.0, 0.0]
     """
 
-    def make():
+    def make() -> ClosedJaxpr:
         known = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
         given = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
         targets = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
 
-        def flat(*args):
+        def flat(*args: Value) -> list[Value]:
             results = transposition.transpose_program(
                 jaxpr, linear, args[: len(known)], nonzero, args[len(known) :]
             )

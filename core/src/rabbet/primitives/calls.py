@@ -5,13 +5,29 @@ mode splits it into known and linear halves in its own package, and transposes t
 here.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.primitives import transposition
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
 
+if TYPE_CHECKING:
+    from rabbet_jax_names.enums import Inline
 
-def jit_aval(*avals, jaxpr, name, inline=False):
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.jaxpr import Jaxpr
+    from rabbet.rules.operator import Op
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
+
+
+def jit_aval(
+    *avals: ShapedArray, jaxpr: Jaxpr, name: str, inline: Inline | bool = False
+) -> tuple[ShapedArray, ...]:
     if len(avals) != len(jaxpr.invars):
         raise TypeError(f"jit of {name!r} takes {len(jaxpr.invars)} arrays, got {len(avals)}")
     for given, wanted in zip(avals, jaxpr.in_avals, strict=True):
@@ -26,11 +42,11 @@ jit = Primitive(
 
 
 @jit.rule("captures")
-def captures_jit(args, params, captured):
+def captures_jit(args: Any, params: Any, captured: Any) -> Any:
     return [*captured["jaxpr"], *args], params
 
 
-def call_op(jaxpr, name, inline=False):
+def call_op(jaxpr: Jaxpr, name: str, inline: Inline | bool = False) -> Op:
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.
 
@@ -45,18 +61,20 @@ def call_op(jaxpr, name, inline=False):
 
 
 @jit.rule("lower")
-def lower_jit(op, *names):
+def lower_jit(op: Site, *names: str) -> list[str]:
     return op.call(op["jaxpr"], names, op["name"])
 
 
 @jit.rule("body")
-def body_jit(op, interpreter, args):
+def body_jit(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     body, operands, finish = bodies.interpret_call(interpreter, op.params["jaxpr"], args)
     return finish(call_op(body, op.params["name"], op.params.get("inline", False))(*operands))
 
 
 @jit.rule("transpose")
-def transpose_jit(op, cts, *operands):
+def transpose_jit(
+    op: Op, cts: tuple[Zero | Value, ...], *operands: Linear | Value
+) -> tuple[Value | None, ...]:
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
     body, produced, captured = transposition.transposed_program(op.params["jaxpr"], linear, nonzero)

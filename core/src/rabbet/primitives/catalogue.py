@@ -1,8 +1,11 @@
 """Every primitive of core by its public name, as ``rabbet.extend.primitive`` has it."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 import pkgutil
+from typing import Any
 
 from rabbet import primitives
 from rabbet.rules.primitive import all_primitives
@@ -12,7 +15,7 @@ HOME = f"{primitives.__name__}."
 
 
 @functools.cache
-def by_public_name():
+def by_public_name() -> dict[Any, Any]:
     """``{name: primitive}`` of all primitives that modules of core make, sorted; imports these modules."""
     for module in pkgutil.iter_modules(primitives.__path__, HOME):
         importlib.import_module(module.name)

@@ -1,6 +1,10 @@
 """Checks that shape rules share, with messages that say what was given and what is needed."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.errors import AxisError
@@ -11,6 +15,11 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import effect_names
 from rabbet.rules.primitive import ShapesDiffer
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import ClosedJaxpr
+    from rabbet.rules.primitive import Primitive
+    from rabbet.typing import Value
 
 FLOATS = "f"
 INEXACT = "fc"
@@ -30,12 +39,12 @@ _words = {
 }
 
 
-def describe(kinds):
+def describe(kinds: str) -> str:
     """Kind letters in words."""
     return " or ".join(_words[k] for k in kinds if k in _words)
 
 
-def accept(name, kinds, *avals):
+def accept(name: str, kinds: str, *avals: ShapedArray) -> None:
     """Refuse avals whose dtype kind is not among ``kinds``; for shape rules.
 
     Args:
@@ -58,7 +67,7 @@ def accept(name, kinds, *avals):
             raise TypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")
 
 
-def no_effects(name, program, function):
+def no_effects(name: str, program: ClosedJaxpr, function: Primitive | Callable[..., Any]) -> None:
     """Refuse a function that does something besides computing, where nobody says how often it is called, and
     in which order.
 
@@ -79,7 +88,7 @@ def no_effects(name, program, function):
         )
 
 
-def same_dtype(name, *avals):
+def same_dtype(name: str, *avals: ShapedArray) -> None:
     """Refuse avals of different dtypes.
 
     Example:
@@ -96,7 +105,7 @@ def same_dtype(name, *avals):
             )
 
 
-def elementwise_aval(name, *avals):
+def elementwise_aval(name: str, *avals: ShapedArray) -> ShapedArray:
     """The type of an elementwise result: one shape, scalars aside; one dtype; weak if all are.
 
     For shape rules. Where callers give arrays of one rank with sizes of 1, the operands are spread and the
@@ -138,7 +147,7 @@ def elementwise_aval(name, *avals):
     return ShapedArray(shape, first.dtype, weak)
 
 
-def aligned(args):
+def aligned(args: tuple[Value, ...]) -> list[Value] | None:
     """Operands of one rank, sizes of 1 repeated to those of the others; None where they do not fit or do
     already. Scalars stay.
     """
@@ -160,14 +169,14 @@ def aligned(args):
     ]
 
 
-def whole_axis(name, axis):
+def whole_axis(name: Any, axis: Any) -> Any:
     """An axis as an int."""
     if not hasattr(type(axis), "__index__"):
         raise TypeError(f"{name}: an axis is an integer, got {type(axis).__name__} {axis!r:.60}")
     return operator.index(axis)
 
 
-def axis_in_range(name, axis, ndim):
+def axis_in_range(name: str, axis: int, ndim: int) -> int:
     """A non-negative axis from one that may count from the end.
 
     Args:
@@ -188,11 +197,11 @@ def axis_in_range(name, axis, ndim):
     return axis % ndim if ndim else axis
 
 
-def _outside(name, axis, ndim):
+def _outside(name: str, axis: int, ndim: int) -> Exception:
     return AxisError(f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'dimension')}")
 
 
-def axes_valid(name, axes, ndim):
+def axes_valid(name: str, axes: tuple[int, ...], ndim: int) -> None:
     """Refuse repeated, negative or too large axes, as primitives take them.
 
     Example:

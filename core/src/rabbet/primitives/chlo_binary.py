@@ -2,6 +2,11 @@
 half of a product. XLA expands them itself.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -12,21 +17,33 @@ from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
 
-def binary(name, hlo, accepts, doc, operands=("x", "y"), spelled=None):
+
+def binary(
+    name: str,
+    hlo: str,
+    accepts: str,
+    doc: str,
+    operands: tuple[str, ...] = ("x", "y"),
+    spelled: Callable[..., Any] | None = None,
+) -> Primitive:
     """Make a binary elementwise primitive of one CHLO operation, with the names of its operands; its jvp
     rule follows the call. ``spelled`` computes the same from other operations, for programs over several
     devices, in which the compiler does not know the operation.
     """
 
-    def abstract(x, y):
+    def abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
         checks.accept(name, accepts, x, y)
         return checks.elementwise_aval(name, x, y)
 
     primitive = Primitive(name, abstract, kinds=("elementwise",), operands=operands, doc=doc)
 
     @primitive.rule("lower")
-    def lower_binary(op, x, y):
+    def lower_binary(op: Site, x: str, y: str) -> str:
         a, b = op.in_avals
         out = op.out
         x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
@@ -37,7 +54,7 @@ def binary(name, hlo, accepts, doc, operands=("x", "y"), spelled=None):
     return primitive
 
 
-def upper_half(x, y):
+def upper_half(x: Any, y: Any) -> Any:
     """The upper half of a product. Of numbers up to 32 bits, from the product in 64 bits; of longer ones,
     from the products of their halves (Warren, "Hacker's Delight", 2nd edition, 8-2).
     """
@@ -46,7 +63,7 @@ def upper_half(x, y):
     wide = np.dtype("uint64" if unsigned else "int64")
     down = logic.shift_right_logical if unsigned else logic.shift_right_arithmetic
 
-    def number(n):
+    def number(n: Any) -> Any:
         return zeros.full_of_type(typeof(x).update(dtype=wide, weak_type=False), n)
 
     if bits < 64:
@@ -78,7 +95,7 @@ mulhi.rule("jvp")(no_tangent)
 
 
 @nextafter.rule("jvp")
-def jvp_nextafter(op, x, y):
+def jvp_nextafter(op: Op, x: Any, y: Any) -> Any:
     """A neighbour moves along with ``x`` and does not see where exactly ``y`` is."""
     out = op(x.primal, y.primal)
     if type(x.tangent) is Zero:

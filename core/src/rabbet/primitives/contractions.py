@@ -5,7 +5,10 @@ rhs_batch))``. The result has the batch dimensions first, then what is left of t
 left of the right one.
 """
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +21,22 @@ from rabbet.rules.payloads import Batched, Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.precision import Precision
+    from rabbet.rules.operator import Op
+    from rabbet.typing import DType, Value
+
 BOOL = np.dtype(bool)
 
 
-def dot_general_aval(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+def dot_general_aval(
+    x: ShapedArray,
+    y: ShapedArray,
+    dimension_numbers: tuple[tuple[tuple[Any, ...], ...], ...],
+    precision: tuple[Precision, ...] | None = None,
+    preferred_element_type: DType | None = None,
+) -> ShapedArray:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     checks.accept("dot_general", checks.NUMBERS + "b", x, y)
     if preferred_element_type is None or not small_floats(x, y):
@@ -38,14 +53,14 @@ def dot_general_aval(x, y, dimension_numbers, precision=None, preferred_element_
     return ShapedArray((*batch, *left, *right), dtype, weak)
 
 
-def small_floats(x, y):
+def small_floats(x: ShapedArray, y: ShapedArray) -> bool:
     """Whether both are floats of at most 8 bits, whose formats may differ: matrix units multiply one by the
     other.
     """
     return all(a.kind == "f" and dtypes.itemsize_bits(a.dtype) <= 8 for a in (x, y))
 
 
-def _paired(what, x, y, lhs, rhs):
+def _paired(what: str, x: ShapedArray, y: ShapedArray, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
     """Refuse dimension lists of which the n-th entries do not have one size."""
     shown = f"dot_general of {x.str_short()} and {y.str_short()}"
     if len(lhs) != len(rhs):
@@ -60,7 +75,7 @@ def _paired(what, x, y, lhs, rhs):
             )
 
 
-def free(ndim, contract, batch):
+def free(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
     """The dimensions of an operand that are neither contracted nor batch dimensions."""
     return tuple([d for d in range(ndim) if d not in contract and d not in batch])
 
@@ -73,7 +88,7 @@ dot_general = Primitive(
 
 # ----------------------------------------------------------------------------------------------- lowering
 @dot_general.rule("lower")
-def lower_dot_general(op, x, y):
+def lower_dot_general(op: Site, x: str, y: str) -> str:
     a, b = op.in_avals
     if a.dtype == BOOL:
         return lower_boolean(op, x, y)
@@ -88,13 +103,13 @@ def lower_dot_general(op, x, y):
     )
 
 
-def lower_in_bytes(op, x, y):
+def lower_in_bytes(op: Site, x: str, y: str) -> str:
     """Numbers of less than a byte are multiplied as what holds their products exactly, and rounded once."""
     kind, out = op.in_avals[0].kind, op.out.dtype
     wide = np.dtype({"i": "int32", "u": "uint32"}.get(kind) or dtypes.spec(op.in_avals[0].dtype).compute)
     total = out if op.out.kind == kind and dtypes.itemsize_bits(out) >= wide.itemsize * 8 else wide
 
-    def parts(p, q):
+    def parts(p: Value, q: Value) -> Value:
         p, q = convert.to_dtype(p, wide), convert.to_dtype(q, wide)
         numbers = op["dimension_numbers"]
         summed = dot_general(p, q, dimension_numbers=numbers, preferred_element_type=total)
@@ -103,7 +118,7 @@ def lower_in_bytes(op, x, y):
     return inlining.inline(op, parts, [x, y])
 
 
-def accuracy(precision):
+def accuracy(precision: Any) -> str:
     """The attributes that say how exactly to multiply: a pair of precisions, or a named algorithm."""
     if precision is None:
         return ""
@@ -113,15 +128,15 @@ def accuracy(precision):
     return f", precision = [DEFAULT, DEFAULT], algorithm = <{fields}>"
 
 
-def _mlir(value):
+def _mlir(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def lower_boolean(op, x, y):
+def lower_boolean(op: Site, x: Any, y: Any) -> Any:
     """On booleans a sum is "or": count in int32, and compare with zero."""
     counted = np.dtype("int32")
 
-    def parts(p, q):
+    def parts(p: Any, q: Any) -> Any:
         p, q = convert.to_dtype(p, counted), convert.to_dtype(q, counted)
         return convert.to_dtype(dot_general(p, q, dimension_numbers=op["dimension_numbers"]), op.out.dtype)
 
@@ -130,7 +145,9 @@ def lower_boolean(op, x, y):
 
 # ------------------------------------------------------------------------------------------ transposition
 @dot_general.rule("transpose")
-def transpose_dot_general(op, ct, x, y):
+def transpose_dot_general(
+    op: Op, ct: Value, x: Linear | Value, y: Linear | Value
+) -> tuple[Value | None, ...]:
     """The cotangent of one operand is the product of ``ct`` with the other, contracted over what the other
     kept.
 
@@ -143,7 +160,7 @@ def transpose_dot_general(op, ct, x, y):
     return None, product_with(op, ct, y.aval, x, left=False)
 
 
-def wider(a, b):
+def wider(a: DType, b: DType) -> DType:
     """The dtype in which to multiply two: what they promote to, or the one of more bits where formats of few
     bits do not promote.
     """
@@ -153,7 +170,7 @@ def wider(a, b):
         return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 
 
-def product_with(op, ct, aval, other, left):
+def product_with(op: Op, ct: Value, aval: ShapedArray, other: Value, left: bool) -> Value:
     """The cotangent of the operand of type ``aval`` (the left one or the right one), ``other`` being the
     known operand.
     """
@@ -185,23 +202,31 @@ def product_with(op, ct, aval, other, left):
     return convert.to_dtype(out, aval.dtype)
 
 
-def _as_seen_from(dimension_numbers, left):
+def _as_seen_from(
+    dimension_numbers: tuple[tuple[tuple[Any, ...], ...], ...], left: bool
+) -> tuple[tuple[tuple[Any, ...], ...], ...]:
     if left:
         return dimension_numbers
     (a, b), (c, d) = dimension_numbers
     return (b, a), (d, c)
 
 
-def as_seen(precision, left):
+def as_seen(precision: tuple[Precision, ...] | None, left: bool) -> tuple[Precision, ...] | None:
     """A pair of precisions with that of the known operand second."""
     return precision if left or type(precision) is not tuple else (precision[1], precision[0])
 
 
-def _swapped(params):
+def _swapped(params: dict[Any, Any]) -> dict[Any, Any]:
     return {**params, "precision": as_seen(params["precision"], False)}
 
 
-def flat_dot(x, y, contract, batch, params):
+def flat_dot(
+    x: Value,
+    y: Value,
+    contract: tuple[tuple[Any, ...], ...],
+    batch: tuple[tuple[Any, ...], ...],
+    params: dict[Any, Any],
+) -> Value:
     """``dot_general`` with several contracted dimensions made one where they lie side by side in both
     operands.
     """
@@ -215,11 +240,11 @@ def flat_dot(x, y, contract, batch, params):
     return dot_general(x, y, dimension_numbers=numbers, **params)
 
 
-def _consecutive(dims):
+def _consecutive(dims: Any) -> Any:
     return dims == list(range(dims[0], dims[0] + len(dims)))
 
 
-def _merged(x, dims, batch):
+def _merged(x: Any, dims: Any, batch: Any) -> Any:
     """``x`` with consecutive dimensions made one, and where its batch dimensions are then."""
     sizes = typeof(x).shape
     lo, hi = dims[0], dims[-1] + 1
@@ -229,7 +254,7 @@ def _merged(x, dims, batch):
 
 # ----------------------------------------------------------------------------------------------- batching
 @dot_general.rule("batch")
-def batch_dot_general(op, x, y):
+def batch_dot_general(op: Op, x: Batched, y: Batched) -> Batched:
     """Both batched: one more batch dimension. Only one: one more free dimension of that operand."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = op.params["dimension_numbers"]
     n = len(lhs_batch)
@@ -248,6 +273,6 @@ def batch_dot_general(op, x, y):
     return Batched(dot_general(x.value, y.value, **{**op.params, "dimension_numbers": numbers}), axis)
 
 
-def past(dims, axis):
+def past(dims: tuple[int, ...], axis: int) -> tuple[int, ...]:
     """Dimensions of the unbatched array as those of the batched one."""
     return tuple([d + (d >= axis) for d in dims])

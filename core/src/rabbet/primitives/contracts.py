@@ -5,13 +5,26 @@ Each is ``(op, payloads, out) -> what is wrong, or None``. Types are compared by
 number stands for any type that it can adopt.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.program import python_scalars
 from rabbet.rules.contracts import described
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, tangent_aval
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def type_or_none(value):
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
+
+def type_or_none(value: Value) -> Any:
     """The type of an array, or None of what is none."""
     try:
         return typeof(value)
@@ -19,12 +32,12 @@ def type_or_none(value):
         return None
 
 
-def same(have, wanted):
+def same(have: ShapedArray, wanted: ShapedArray) -> bool:
     """Whether two types have one shape and dtype."""
     return have.shape == wanted.shape and have.dtype == wanted.dtype
 
 
-def result_types(op, values, of=typeof):
+def result_types(op: Op, values: list[Batched | Value], of: Callable[..., Any] = typeof) -> Any:
     """The types that the shape rule gives for operands; None where it cannot be asked."""
     try:
         return op.outs(tuple(python_scalars.operand_avals(op, values, of)))
@@ -32,7 +45,7 @@ def result_types(op, values, of=typeof):
         return None
 
 
-def as_list(op, out, types, payload):
+def as_list(op: Op, out: Any, types: tuple[ShapedArray, ...], payload: str) -> Any:
     """The results as a list, or what is wrong with their number."""
     if not op.primitive.multiple_results:
         return [out], None
@@ -42,7 +55,7 @@ def as_list(op, out, types, payload):
     return list(out), None
 
 
-def of_jvp(op, duals, out):
+def of_jvp(op: Any, duals: Any, out: Any) -> Any:
     """Values of the primitive's types, with tangents of the values' tangent types."""
     types = result_types(op, [d.primal for d in duals])
     outs, problem = as_list(op, out, types, "Dual(primal, tangent)")
@@ -78,7 +91,7 @@ def of_jvp(op, duals, out):
     return None
 
 
-def unbatched(b):
+def unbatched(b: Batched) -> ShapedArray:
     """The type of one example of a ``Batched``; of a bare number its own."""
     if type(b) is not Batched:
         return typeof(b)
@@ -86,7 +99,7 @@ def unbatched(b):
     return aval if b.axis is None else aval.update(shape=aval.shape[: b.axis] + aval.shape[b.axis + 1 :])
 
 
-def of_batch(op, operands, out):
+def of_batch(op: Any, operands: Any, out: Any) -> Any:
     """Values that have the primitive's types along an axis of the batch's size."""
     bare = [b.value if python_scalars.is_python_scalar(b.value) else b for b in operands]
     types = result_types(op, bare, unbatched)
@@ -119,7 +132,7 @@ def of_batch(op, operands, out):
     return None
 
 
-def of_transpose(op, payloads, out):
+def of_transpose(op: Op, payloads: tuple[Any, ...], out: tuple[Value | None, ...] | np.ndarray) -> str | None:
     """A cotangent of each linear operand's type, and None for the others."""
     operands = payloads[1:]
     if type(out) not in (list, tuple) or len(out) != len(operands):
@@ -141,7 +154,7 @@ def of_transpose(op, payloads, out):
     return None
 
 
-def of_lower(op, names, out):
+def of_lower(op: Site, names: tuple[str, ...], out: list[str] | str) -> str | None:
     """The name of a StableHLO value for each result."""
     wanted = op.out_avals
     outs = [out] if isinstance(out, str) else out
@@ -157,7 +170,7 @@ def of_lower(op, names, out):
     return None
 
 
-def decomposed_types(op, args, out):
+def decomposed_types(op: Op, args: tuple[Value, ...], out: list[Value] | Value) -> Any:
     """``(types of the results or None, types of the shape rule)`` of a decomposition."""
     wanted = op.outs(tuple(python_scalars.operand_avals(op, args, typeof)))
     several = op.primitive.multiple_results

@@ -1,5 +1,9 @@
 """Changing what the bits mean: dtype conversion, bit casts, rounding of precision."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -12,9 +16,16 @@ from rabbet.rules.payloads import Batched, Dual, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.random.keys import KeyDType
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Linear
+    from rabbet.typing import DType, Value
+
 
 # ----------------------------------------------------------------------------------- convert_element_type
-def convert_aval(x, new_dtype, weak_type=False):
+def convert_aval(x: ShapedArray, new_dtype: DType, weak_type: bool = False) -> ShapedArray:
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
             raise TypeError(
@@ -29,7 +40,7 @@ convert_element_type = Primitive(
 )
 
 
-def to_dtype(x, dtype):
+def to_dtype(x: Value, dtype: KeyDType | DType) -> Value:
     """``x`` converted to ``dtype``, or itself if it has it (weak or not).
 
     Example:
@@ -40,7 +51,7 @@ def to_dtype(x, dtype):
     return x if typeof(x).dtype == dtype else convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
-def real_dtype(dtype):
+def real_dtype(dtype: DType) -> DType:
     """The dtype of the parts of a complex dtype; ``dtype`` itself if it is real.
 
     Example:
@@ -52,7 +63,7 @@ def real_dtype(dtype):
 
 
 @convert_element_type.rule("lower")
-def lower_convert(op, x):
+def lower_convert(op: Site, x: str) -> str:
     (a,) = op.in_avals
     if a.dtype == op.out.dtype:
         return x
@@ -67,7 +78,7 @@ def lower_convert(op, x):
 
 
 @convert_element_type.rule("jvp")
-def jvp_convert(op, x):
+def jvp_convert(op: Op, x: Dual) -> Dual:
     out = op(x.primal)
     if dtypes.kind(typeof(out).dtype) not in "fc":
         return Dual(out, zero_tangent(typeof(out)))
@@ -75,12 +86,12 @@ def jvp_convert(op, x):
 
 
 @convert_element_type.rule("transpose")
-def transpose_convert(op, ct, x):
+def transpose_convert(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (convert_element_type(ct, new_dtype=x.aval.dtype, weak_type=False),)
 
 
 # ----------------------------------------------------------------------------------- bitcast_convert_type
-def bitcast_aval(x, new_dtype):
+def bitcast_aval(x: ShapedArray, new_dtype: DType) -> ShapedArray:
     if x.dtype != new_dtype and bool in (x.dtype, new_dtype):
         raise TypeError(
             f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: how booleans are "
@@ -106,7 +117,7 @@ bitcast_convert_type.rule("jvp")(no_tangent)
 
 
 @bitcast_convert_type.rule("lower")
-def lower_bitcast(op, x):
+def lower_bitcast(op: Site, x: str) -> str:
     (a,) = op.in_avals
     if a.dtype == op.out.dtype:
         return x
@@ -114,18 +125,18 @@ def lower_bitcast(op, x):
 
 
 @bitcast_convert_type.rule(CODES)
-def bitcast_codes(op, x):
+def bitcast_codes(op: Op, x: Any) -> Any:
     """As the ``lower`` rule says."""
     return x
 
 
 @bitcast_convert_type.rule("batch")
-def batch_bitcast(op, x):
+def batch_bitcast(op: Op, x: Any) -> Any:
     return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
 
 
 # --------------------------------------------------------------------------------------- reduce_precision
-def reduce_precision_aval(x, exponent_bits, mantissa_bits):
+def reduce_precision_aval(x: Any, exponent_bits: Any, mantissa_bits: Any) -> Any:
     checks.accept("reduce_precision", FLOATS, x)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
@@ -144,29 +155,31 @@ reduce_precision = Primitive(
 
 
 @reduce_precision.rule("lower")
-def lower_reduce_precision(op, x):
+def lower_reduce_precision(op: Site, x: Any) -> Any:
     bits = f"e{op['exponent_bits']}m{op['mantissa_bits']}"
     return op.emit(f"stablehlo.reduce_precision {x}, format = {bits} : {op.out.mlir}")
 
 
 @reduce_precision.rule("jvp")
-def jvp_reduce_precision(op, x):
+def jvp_reduce_precision(op: Op, x: Any) -> Any:
     return Dual(op(x.primal), op(x.tangent))
 
 
 @reduce_precision.rule("transpose")
-def transpose_reduce_precision(op, ct, x):
+def transpose_reduce_precision(op: Op, ct: Any, x: Any) -> Any:
     return (op(ct),)
 
 
 # ------------------------------------------------------------------------------------------ stop_gradient
 stop_gradient = Primitive(
-    "stop_gradient", lambda x: x, kinds=("increasing", "elementwise", "finite_slope"),
+    "stop_gradient",
+    lambda x: x,
+    kinds=("increasing", "elementwise", "finite_slope"),
     doc="x, with derivative zero",
 )
 stop_gradient.rule("jvp")(no_tangent)
 
 
 @stop_gradient.rule("lower")
-def lower_stop_gradient(op, x):
+def lower_stop_gradient(op: Site, x: str) -> str:
     return x

@@ -4,6 +4,10 @@ Positions are one integer scalar per dimension, clamped so that the whole box li
 them makes gathers and scatters: it stands in ``dynamic_rules.py``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import ShapeError
 from rabbet.primitives import checks, zeros
 from rabbet.primitives.attributes import int_list
@@ -11,8 +15,14 @@ from rabbet.rules.payloads import Dual, Linear, Zero, tangent_aval, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
-def _check_starts(name, x, starts):
+
+def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
     if len(starts) != x.ndim:
         raise ShapeError(f"{name}: {x.str_short()} needs {x.ndim} start indices, got {len(starts)}")
     for start in starts:
@@ -23,7 +33,7 @@ def _check_starts(name, x, starts):
         checks.same_dtype(f"{name} start indices", *starts)
 
 
-def _check_sizes(name, x, sizes):
+def _check_sizes(name: str, x: ShapedArray, sizes: tuple[int, ...]) -> None:
     if len(sizes) != x.ndim or any(not 0 <= size <= n for size, n in zip(sizes, x.shape, strict=False)):
         raise ShapeError(
             f"{name}: a box of the sizes {tuple(sizes)} does not fit {x.str_short()}; it needs {x.ndim} "
@@ -31,14 +41,14 @@ def _check_sizes(name, x, sizes):
         )
 
 
-def _starts_text(op, operands, starts):
+def _starts_text(op: Site, operands: list[str], starts: tuple[str, ...]) -> tuple[str, ...]:
     """Operands and their types as ``dynamic_slice`` and its like write them."""
     types = ", ".join([a.mlir for a in op.in_avals])
     return ", ".join([*operands, *starts]), types
 
 
 # ------------------------------------------------------------------------------------------ dynamic_slice
-def dynamic_slice_aval(x, *starts, slice_sizes):
+def dynamic_slice_aval(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> ShapedArray:
     _check_starts("dynamic_slice", x, starts)
     _check_sizes("dynamic_slice", x, slice_sizes)
     return x.update(shape=tuple(slice_sizes))
@@ -50,7 +60,7 @@ dynamic_slice = Primitive(
 
 
 @dynamic_slice.rule("lower")
-def lower_dynamic_slice(op, x, *starts):
+def lower_dynamic_slice(op: Site, x: str, *starts: str) -> str:
     if not starts:
         return x
     operands, types = _starts_text(op, [x], starts)
@@ -61,27 +71,21 @@ def lower_dynamic_slice(op, x, *starts):
 
 
 @dynamic_slice.rule("jvp")
-def jvp_dynamic_slice(op, x, *starts):
+def jvp_dynamic_slice(op: Op, x: Dual, *starts: Dual) -> Dual:
     at = [s.primal for s in starts]
     out = op(x.primal, *at)
     return Dual(out, zero_tangent(typeof(out)) if type(x.tangent) is Zero else op(x.tangent, *at))
 
 
 @dynamic_slice.rule("transpose")
-def transpose_dynamic_slice(op, ct, x, *starts):
+def transpose_dynamic_slice(op: Op, ct: Value, x: Linear, *starts: Value) -> tuple[Value | None, ...]:
     return dynamic_update_slice(zeros.full_of_type(tangent_aval(x.aval), 0), ct, *starts), *[
         None for _ in starts
     ]
 
 
-
-
-
-
-
-
 # ----------------------------------------------------------------------------------- dynamic_update_slice
-def dynamic_update_slice_aval(x, update, *starts):
+def dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
     _check_starts("dynamic_update_slice", x, starts)
     checks.same_dtype("dynamic_update_slice", x, update)
     _check_sizes("dynamic_update_slice", x, update.shape)
@@ -97,7 +101,7 @@ dynamic_update_slice = Primitive(
 
 
 @dynamic_update_slice.rule("lower")
-def lower_dynamic_update_slice(op, x, update, *starts):
+def lower_dynamic_update_slice(op: Site, x: str, update: str, *starts: str) -> str:
     if not starts:
         return update
     operands, types = _starts_text(op, [x, update], starts)
@@ -105,7 +109,7 @@ def lower_dynamic_update_slice(op, x, update, *starts):
 
 
 @dynamic_update_slice.rule("jvp")
-def jvp_dynamic_update_slice(op, x, update, *starts):
+def jvp_dynamic_update_slice(op: Op, x: Any, update: Any, *starts: Any) -> Any:
     at = [s.primal for s in starts]
     out = op(x.primal, update.primal, *at)
     if type(x.tangent) is Zero and type(update.tangent) is Zero:
@@ -114,7 +118,7 @@ def jvp_dynamic_update_slice(op, x, update, *starts):
 
 
 @dynamic_update_slice.rule("transpose")
-def transpose_dynamic_update_slice(op, ct, x, update, *starts):
+def transpose_dynamic_update_slice(op: Op, ct: Any, x: Any, update: Any, *starts: Any) -> Any:
     size = typeof(update) if type(update) is not Linear else update.aval
     of_x = of_update = None
     if type(x) is Linear:
@@ -122,9 +126,6 @@ def transpose_dynamic_update_slice(op, ct, x, update, *starts):
     if type(update) is Linear:
         of_update = dynamic_slice(ct, *starts, slice_sizes=size.shape)
     return of_x, of_update, *[None for _ in starts]
-
-
-
 
 
 __all__ = ["dynamic_slice", "dynamic_update_slice"]

@@ -1,5 +1,9 @@
 """The rules of dynamic slices that need ``gather`` and ``scatter``: batching."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.primitives import batching, gather, scatter, shape, zeros
 from rabbet.primitives.dynamic import dynamic_slice, dynamic_update_slice
 from rabbet.primitives.gather import CLIP, GatherDimensionNumbers
@@ -7,9 +11,13 @@ from rabbet.primitives.scatter import ScatterDimensionNumbers
 from rabbet.rules.payloads import Batched
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
 
 @dynamic_slice.rule("batch")
-def batch_dynamic_slice(op, x, *starts):
+def batch_dynamic_slice(op: Op, x: Batched, *starts: Batched) -> Batched:
     sizes = op.params["slice_sizes"]
     if all(s.axis is None for s in starts):
         axis, n = x.axis, batching.batch_size(x)
@@ -34,7 +42,7 @@ def batch_dynamic_slice(op, x, *starts):
     return gather.batch_gather(of_one, x, Batched(indices, 0))
 
 
-def gather_indices(starts):
+def gather_indices(starts: tuple[Batched, ...]) -> Value:
     """Batched scalar positions as rows: an array ``[batch, number of dimensions]``."""
     columns = batching.at_front(*starts)
     columns = [shape.reshape(c, new_sizes=(*typeof(c).shape, 1)) for c in columns]
@@ -42,7 +50,7 @@ def gather_indices(starts):
 
 
 @dynamic_update_slice.rule("batch")
-def batch_dynamic_update_slice(op, x, update, *starts):
+def batch_dynamic_update_slice(op: Op, x: Batched, update: Batched, *starts: Batched) -> Batched:
     size = batching.batch_size(x, update, *starts)
     value = batching.at_axis(x, 0, size)
     if all(s.axis is None for s in starts):

@@ -6,7 +6,11 @@ tables (NIST DLMF chapter 4). Other families are made by the functions here; ``m
 ``extremes.py``.
 """
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.primitives import accuracy as accuracies
@@ -18,8 +22,25 @@ from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.accuracy import AccuracyMode
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
-def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, tolerant=False, doc=""):
+
+def unary(
+    name: Any,
+    hlo: Any,
+    accepts: Any,
+    *,
+    kinds: Any = (),
+    derivative: Any = None,
+    own_jvp: Any = False,
+    tolerant: Any = False,
+    doc: Any = "",
+) -> Any:
     """Make a unary elementwise primitive.
 
     Args:
@@ -32,18 +53,18 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
       tolerant: True: there is a parameter ``accuracy``, an ``AccuracyMode`` or a ``Tolerance``.
     """
 
-    def abstract(x):
+    def abstract(x: ShapedArray) -> ShapedArray:
         checks.accept(name, accepts, x)
         return x
 
-    def tolerant_abstract(x, *, accuracy=None):
+    def tolerant_abstract(x: ShapedArray, *, accuracy: AccuracyMode | None = None) -> ShapedArray:
         accuracies.check(name, accuracy)
         return abstract(x)
 
     rule = tolerant_abstract if tolerant else abstract
     primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), operands=("x",), doc=doc)
 
-    def lower_unary(op, x):
+    def lower_unary(op: Any, x: Any) -> Any:
         if hlo[0] == "c":
             if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
                 return few_bits.in_wider(op, [x])[0]
@@ -56,7 +77,7 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
     if derivative is not None:
 
         @primitive.rule("jvp")
-        def jvp_unary(op, x):
+        def jvp_unary(op: Op, x: Dual) -> Dual:
             out = op(x.primal)
             return Dual(out, mul(x.tangent, derivative(x.primal, out)))
 
@@ -68,7 +89,7 @@ def unary(name, hlo, accepts, *, kinds=(), derivative=None, own_jvp=False, toler
 class Product(Primitive):
     """``mul``: callers may ask for another dtype, to which the operands are converted first."""
 
-    def _in_their_places(self, args, params):
+    def _in_their_places(self, args: Any, params: Any) -> Any:
         args, params = super()._in_their_places(args, params)
         dtype = params.pop("out_dtype", None)
         if dtype is not None:
@@ -76,16 +97,25 @@ class Product(Primitive):
         return args, params
 
     @property
-    def __signature__(self):
+    def __signature__(self) -> Any:
         plain = super().__signature__
         asked = inspect.Parameter("out_dtype", inspect.Parameter.KEYWORD_ONLY, default=None)
         return plain.replace(parameters=[*plain.parameters.values(), asked])
 
 
 def binary(
-    name, hlo, accepts, *, kinds=(), partials=None, own_jvp=False, operands=("x", "y"), doc="",
-    made=Primitive, complex_pick=None,
-):  # fmt: skip
+    name: str,
+    hlo: str,
+    accepts: str,
+    *,
+    kinds: tuple[str, ...] = (),
+    partials: tuple[Callable[..., Any], ...] | None = None,
+    own_jvp: bool = False,
+    operands: tuple[str, ...] = ("x", "y"),
+    doc: str = "",
+    made: type = Primitive,
+    complex_pick: Callable[..., Any] | None = None,
+) -> Product | Primitive:
     """Make a binary elementwise primitive.
 
     Args:
@@ -98,14 +128,14 @@ def binary(
         them.
     """
 
-    def abstract(x, y):
+    def abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
         checks.accept(name, accepts, x, y)
         return checks.elementwise_aval(name, x, y)
 
     primitive = made(name, abstract, kinds=(*kinds, "elementwise"), operands=operands, doc=doc)
 
     @primitive.rule("lower")
-    def lower_binary(op, x, y):
+    def lower_binary(op: Site, x: str, y: str) -> str:
         a, b = op.in_avals
         out = op.out
         if a.shape != b.shape:
@@ -117,7 +147,7 @@ def binary(
     if partials is not None:
 
         @primitive.rule("jvp")
-        def jvp_binary(op, x, y):
+        def jvp_binary(op: Op, x: Dual, y: Dual) -> Dual:
             out = op(x.primal, y.primal)
             tangent = zero_tangent(typeof(out))
             for operand, partial in zip((x, y), partials, strict=True):
@@ -142,7 +172,7 @@ rem = binary(
 )
 
 
-def add_tangents(a, b):
+def add_tangents(a: Zero | Value, b: Zero | Value) -> Value:
     """The sum of two tangents of which either may be a symbolic zero.
 
     Example:
@@ -160,7 +190,7 @@ def add_tangents(a, b):
 
 
 @add.rule("jvp")
-def jvp_add(op, x, y):
+def jvp_add(op: Op, x: Dual, y: Dual) -> Dual:
     out = op(x.primal, y.primal)
     if type(x.tangent) is Zero or type(y.tangent) is Zero:
         return Dual(out, zeros.spread(add_tangents(x.tangent, y.tangent), typeof(out).shape))
@@ -168,7 +198,7 @@ def jvp_add(op, x, y):
 
 
 @sub.rule("jvp")
-def jvp_sub(op, x, y):
+def jvp_sub(op: Op, x: Dual, y: Dual) -> Dual:
     out = op(x.primal, y.primal)
     if type(x.tangent) is Zero:
         return Dual(out, zeros.spread(neg(y.tangent), typeof(out).shape))
@@ -178,12 +208,12 @@ def jvp_sub(op, x, y):
 
 
 @neg.rule("jvp")
-def jvp_neg(op, x):
+def jvp_neg(op: Op, x: Dual) -> Dual:
     return Dual(op(x.primal), op(x.tangent))
 
 
 @div.rule("jvp")
-def jvp_div(op, x, y):
+def jvp_div(op: Op, x: Dual, y: Dual) -> Dual:
     out = op(x.primal, y.primal)
     if type(y.tangent) is Zero:
         tangent = op(x.tangent, y.primal)
@@ -195,7 +225,7 @@ def jvp_div(op, x, y):
 
 
 @rem.rule("jvp")
-def jvp_rem(op, x, y):
+def jvp_rem(op: Op, x: Any, y: Any) -> Any:
     out = op(x.primal, y.primal)
     tangent = x.tangent
     if type(y.tangent) is not Zero:
@@ -206,12 +236,12 @@ def jvp_rem(op, x, y):
 
 
 @add.rule("transpose")
-def transpose_add(op, ct, x, y):
+def transpose_add(op: Op, ct: Value, x: Linear | Value, y: Linear | Value) -> tuple[Value | None, ...]:
     return tuple([gather_in(ct, v.aval) if type(v) is Linear else None for v in (x, y)])
 
 
 @sub.rule("transpose")
-def transpose_sub(op, ct, x, y):
+def transpose_sub(op: Op, ct: Value, x: Linear, y: Linear) -> tuple[Value, ...]:
     return (
         gather_in(ct, x.aval) if type(x) is Linear else None,
         gather_in(neg(ct), y.aval) if type(y) is Linear else None,
@@ -219,19 +249,19 @@ def transpose_sub(op, ct, x, y):
 
 
 @neg.rule("transpose")
-def transpose_neg(op, ct, x):
+def transpose_neg(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (op(ct),)
 
 
 @mul.rule("transpose")
-def transpose_mul(op, ct, x, y):
+def transpose_mul(op: Op, ct: Value, x: Linear | Value, y: Linear | Value) -> tuple[Value | None, ...]:
     if type(x) is Linear:
         return gather_in(op(ct, y), x.aval), None
     return None, gather_in(op(x, ct), y.aval)
 
 
 @div.rule("transpose")
-def transpose_div(op, ct, x, y):
+def transpose_div(op: Any, ct: Any, x: Any, y: Any) -> tuple[Value | None, ...]:
     return gather_in(op(ct, y), x.aval), None
 
 
@@ -380,7 +410,7 @@ atanh = unary(
 )  # fmt: skip
 
 
-def _over_square(y, x, out, top):
+def _over_square(y: Value, x: Value, out: Value, top: Callable[..., Any]) -> Value:
     """``top(y, x) / (x * x + y * y)``; one of them may be a Python number, of a dtype of its own."""
     y, x = [convert.to_dtype(v, typeof(out).dtype) for v in (y, x)]
     return div(top(y, x), add(mul(x, x), mul(y, y)))

@@ -1,5 +1,10 @@
 """Where along an axis the extreme is: argmax, argmin."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes
 from rabbet.primitives import barrier, checks, few_bits, logic, shape, zeros
 from rabbet.primitives.attributes import int_array
@@ -12,14 +17,20 @@ from rabbet.rules.tables import Decomposed
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import DType, Value
 
-def in_pairs(greatest):
+
+def in_pairs(greatest: bool) -> Callable[..., Any]:
     """The lowering rule of one pass over pairs of an element and its place: each element is read once, so
     that it is right also where the compiler computes the operand twice and a barrier is of no use.
     """
     beyond = logic.gt if greatest else logic.lt
 
-    def better(value, place, other, other_place):
+    def better(value: Any, place: Any, other: Any, other_place: Any) -> Any:
         """Of two elements and their places the one that counts, and its place."""
         first, same = beyond(value, other), logic.eq(value, other)
         if dtypes.kind(typeof(value).dtype) == "f":
@@ -32,7 +43,7 @@ def in_pairs(greatest):
             logic.select_n(same, logic.select_n(first, other_place, place), earlier),
         ]
 
-    def lower_in_pairs(op, x):
+    def lower_in_pairs(op: Site, x: Any) -> Any:
         (aval,), axes = op.in_avals, op["axes"]
         if few_bits.less_than_a_byte(aval.dtype):  # XLA lays such numbers and their places out differently
             return few_bits.in_wider(op, [x])[0]
@@ -40,7 +51,7 @@ def in_pairs(greatest):
         place = op.out.update(shape=())
         places = aval.update(dtype=op.out.dtype, weak_type=False)
 
-        def of_places(x):
+        def of_places(x: Any) -> Any:
             return [shape.iota(dtype=places.dtype, shape=typeof(x).shape, dimension=axes[0])]
 
         (indices,) = op.write(of_places, [aval.bare], [x])
@@ -54,10 +65,10 @@ def in_pairs(greatest):
     return lower_in_pairs
 
 
-def arg_extreme(name, greatest, doc):
+def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
     """Make ``argmax`` or ``argmin``: the index of the first extreme element, or of the first NaN."""
 
-    def abstract(x, axes, index_dtype):
+    def abstract(x: ShapedArray, axes: tuple[int, ...], index_dtype: DType) -> ShapedArray:
         checks.accept(name, REALS + "b", x)
         checks.axes_valid(name, axes, x.ndim)
         if len(axes) != 1:
@@ -77,7 +88,7 @@ def arg_extreme(name, greatest, doc):
     reduce = reduce_max if greatest else reduce_min
 
     @primitive.decompose
-    def arg_extreme_by_extreme(op, x):
+    def arg_extreme_by_extreme(op: Op, x: Value) -> Value:
         """Two passes, each a plain reduction: as fast as one that carries pairs, and much less to compile.
 
         The operand is kept apart as in the derivative of an extreme: where it is rounded in two ways, no

@@ -1,5 +1,9 @@
 """The larger and the smaller of two numbers: max, min, clamp."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.primitives import batching, checks, complex_order, logic, zeros
 from rabbet.primitives.checks import NUMBERS
 from rabbet.primitives.convert import to_dtype
@@ -9,13 +13,19 @@ from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
-def _chosen(x, out):
+
+def _chosen(x: Any, out: Any) -> Any:
     """1 where ``x`` is the chosen one, one half on ties, so that both sides of a tie share the derivative."""
     return to_dtype(logic.eq(x, out), typeof(out).dtype)
 
 
-def _share(mine, other, out, beyond, level):
+def _share(mine: Value, other: Value, out: Value, beyond: Primitive, level: Primitive) -> Value:
     """1 where ``mine`` is the chosen one, one half on ties, so that both sides of a tie share the derivative.
 
     The operands are compared with each other and not with the result: a compiler may compute an operand
@@ -30,11 +40,11 @@ def _share(mine, other, out, beyond, level):
     return mul(add(*sides), 0.5)
 
 
-def _share_of_larger(mine, other, out):
+def _share_of_larger(mine: Value, other: Value, out: Value) -> Value:
     return _share(mine, other, out, logic.gt, logic.ge)
 
 
-def _share_of_smaller(mine, other, out):
+def _share_of_smaller(mine: Value, other: Value, out: Value) -> Value:
     return _share(mine, other, out, logic.lt, logic.le)
 
 
@@ -53,7 +63,7 @@ min = binary(  # JAX's name
 
 
 # -------------------------------------------------------------------------------------------------- clamp
-def clamp_aval(low, x, high):
+def clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
     checks.accept("clamp", NUMBERS + "b", low, x, high)
     checks.same_dtype("clamp", x, low, high)
     for bound in (low, high):
@@ -71,7 +81,7 @@ clamp = Primitive(
 
 
 @clamp.rule("lower")
-def lower_clamp(op, low, x, high):
+def lower_clamp(op: Site, low: str, x: str, high: str) -> str:
     a, b, c = (aval.mlir for aval in op.in_avals)
     low = op.broadcast_operand(low, op.in_avals[0], op.out.shape)
     high = op.broadcast_operand(high, op.in_avals[2], op.out.shape)
@@ -81,13 +91,13 @@ def lower_clamp(op, low, x, high):
     return op.emit(f"stablehlo.clamp {low}, {x}, {high} : {op.out.mlir}") if a and c else b
 
 
-def _precedes(x, y):
+def _precedes(x: Any, y: Any) -> Any:
     """``x < y``, also for complex numbers."""
     return complex_order.before(x, y) if typeof(x).kind == "c" else logic.lt(x, y)
 
 
 @clamp.rule("jvp")
-def jvp_clamp(op, low, x, high):
+def jvp_clamp(op: Op, low: Any, x: Any, high: Any) -> Any:
     out = op(low.primal, x.primal, high.primal)
     shape = typeof(out).shape
     below, above = _precedes(x.primal, low.primal), _precedes(high.primal, x.primal)
@@ -103,7 +113,7 @@ def jvp_clamp(op, low, x, high):
 
 
 @clamp.rule("batch")
-def batch_clamp(op, low, x, high):
+def batch_clamp(op: Op, low: Batched, x: Batched, high: Batched) -> Batched:
     """Bounds that are the same for all stay scalars; one for each example is spread over it."""
     one_for_all = [b.axis is None and typeof(b.value).ndim == 0 for b in (low, high)]
     if x.axis is not None and all(one_for_all):
@@ -112,7 +122,7 @@ def batch_clamp(op, low, x, high):
     value = batching.at_axis(x, 0, size)
     shape = typeof(value).shape
 
-    def bound(b, is_one):
+    def bound(b: Batched, is_one: bool) -> Value:
         if is_one:
             return b.value
         spread = batching.at_axis(b, 0, size)

@@ -3,16 +3,24 @@
 Core's rules for ``lower`` ask here; formats of 8 bits and more that a backend knows go their usual way.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import convert
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.typing import DType
+
 BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
 
 
-def less_than_a_byte(dtype):
+def less_than_a_byte(dtype: DType) -> bool:
     """Whether several numbers fit into a byte.
 
     Example:
@@ -23,12 +31,12 @@ def less_than_a_byte(dtype):
     return dtypes.itemsize_bits(dtype) < 8
 
 
-def wider(dtype):
+def wider(dtype: Any) -> Any:
     """A dtype of at least a byte that holds all numbers of ``dtype``."""
     return BYTES.get(dtypes.kind(dtype)) or np.dtype(dtypes.spec(dtype).compute or "float32")
 
 
-def in_wider(op, names):
+def in_wider(op: Site, names: Any) -> Any:
     """Write an equation on operands of a wider dtype, and its results converted back.
 
     Args:
@@ -53,7 +61,7 @@ def in_wider(op, names):
     narrow = op.in_avals[0].dtype
     to_dtype = convert.to_dtype
 
-    def parts(*arrays):
+    def parts(*arrays: Any) -> Any:
         given = [to_dtype(x, wider(narrow)) if a.dtype == narrow else x for x, a in zip(arrays, op.in_avals)]
         out = op.primitive(*given, **op.params)
         outs = out if op.primitive.multiple_results else [out]

@@ -6,8 +6,10 @@ the last) outside and the window's dimensions at ``offset_dims``. The numbers me
 StableHLO's ``gather``. Its transposition, a scatter, stands in ``gather_rules.py``.
 """
 
+from __future__ import annotations
+
 import enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,11 @@ from rabbet.program.dimensions import is_symbolic
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.rules.operator import Op
+    from rabbet.typing import DType, Value
 
 
 class GatherScatterMode(enum.Enum):
@@ -38,7 +45,7 @@ class GatherScatterMode(enum.Enum):
     PROMISE_IN_BOUNDS = 3
 
     @staticmethod
-    def from_any(mode):
+    def from_any(mode: GatherScatterMode | str | None) -> Any:
         """The mode named by a string, a mode itself, or None for the default FILL_OR_DROP."""
         if isinstance(mode, GatherScatterMode):
             return mode
@@ -80,8 +87,15 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 def gather_aval(
-    x, indices, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
-):
+    x: ShapedArray,
+    indices: ShapedArray,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: tuple[int, ...],
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    fill_value: int | None,
+) -> ShapedArray:
     numbers = dimension_numbers
     checks.accept("gather start_indices", checks.INTEGERS, indices)
     shown = f"gather from {x.str_short()} at {indices.str_short()}"
@@ -121,7 +135,14 @@ def gather_aval(
     return x.update(shape=tuple([next(windows if d in numbers.offset_dims else outer) for d in range(rank)]))
 
 
-def check_index_map(shown, name, index_map, x, indices, batching_dims):
+def check_index_map(
+    shown: str,
+    name: str,
+    index_map: tuple[int, ...],
+    x: ShapedArray,
+    indices: ShapedArray,
+    batching_dims: tuple[int, ...],
+) -> None:
     """Refuse a map from index vectors to dimensions that is not one dimension, and no batching one, per
     entry.
     """
@@ -133,7 +154,13 @@ def check_index_map(shown, name, index_map, x, indices, batching_dims):
     checks.axes_valid(f"{name} and batching dimensions", (*index_map, *batching_dims), x.ndim)
 
 
-def check_batching(shown, x, indices, operand_dims, indices_dims):
+def check_batching(
+    shown: str,
+    x: ShapedArray,
+    indices: ShapedArray,
+    operand_dims: tuple[int, ...],
+    indices_dims: tuple[int, ...],
+) -> None:
     """Refuse batching dimensions that are not pairs of one size."""
     checks.axes_valid("batching dimensions of the indices", indices_dims, indices.ndim - 1)
     sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in indices_dims]
@@ -149,7 +176,7 @@ gather = Primitive("gather", gather_aval, doc="windows of x at computed position
 
 # ----------------------------------------------------------------------------------------------- lowering
 @gather.rule("lower")
-def lower_gather(op, x, indices):
+def lower_gather(op: Site, x: str, indices: str) -> str:
     if not op.out.size:
         return op.constant(0, op.out)
     if op["mode"] is FILL_OR_DROP:
@@ -171,7 +198,7 @@ def lower_gather(op, x, indices):
     )
 
 
-def filled(params, x, indices):
+def filled(params: dict[Any, Any], x: Value, indices: Value) -> Value:
     """A gather that reads ``fill_value`` outside, by one that clamps and a selection."""
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
     fill = params["fill_value"] if params["fill_value"] is not None else default_fill(typeof(x).dtype)
@@ -183,7 +210,9 @@ def filled(params, x, indices):
     return logic.select_n(mask, zeros.full_of_type(aval, fill), out)
 
 
-def in_bounds(indices, operand_shape, window_sizes, index_map):
+def in_bounds(
+    indices: Value, operand_shape: tuple[int, ...], window_sizes: tuple[int, ...], index_map: tuple[int, ...]
+) -> Value:
     """For each index vector, whether its window lies inside the operand."""
     aval = typeof(indices)
     highest = highest_starts(aval, operand_shape, window_sizes, index_map)
@@ -194,27 +223,32 @@ def in_bounds(indices, operand_shape, window_sizes, index_map):
     return reducing.reduce_and(ok, axes=(aval.ndim - 1,))
 
 
-def highest_starts(aval, operand_shape, window_sizes, index_map):
+def highest_starts(
+    aval: ShapedArray,
+    operand_shape: tuple[int, ...],
+    window_sizes: tuple[int, ...],
+    index_map: tuple[int, ...],
+) -> Value:
     """The last position where a window fits, for each entry of index vectors; an array like the indices."""
     most = dtypes.iinfo(aval.dtype).max
     limits = [operand_shape[d] - window_sizes[d] for d in index_map]
     column = ShapedArray((*aval.shape[:-1], 1), aval.dtype)
     columns = [
-        of_symbolic(column, n) if is_symbolic((n,)) else zeros.full_of_type(column, min(n, most)) for n in
-        limits
+        of_symbolic(column, n) if is_symbolic((n,)) else zeros.full_of_type(column, min(n, most))
+        for n in limits
     ]
     if not columns:
         return zeros.full_of_type(aval.strong(), 0)
     return columns[0] if len(columns) == 1 else shape.concatenate(*columns, dimension=aval.ndim - 1)
 
 
-def of_symbolic(aval, size):
+def of_symbolic(aval: Any, size: Any) -> Any:
     """An array of a type with a symbolic dimension's size in every place."""
     value = convert.convert_element_type(size.__jax_array__(), new_dtype=aval.dtype, weak_type=False)
     return shape.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=())
 
 
-def default_fill(dtype):
+def default_fill(dtype: DType) -> float:
     """What FILL_OR_DROP reads outside: NaN (0 where a float has none), for integers the smallest (signed) or
     largest (unsigned) value, True.
     """
@@ -230,24 +264,21 @@ def default_fill(dtype):
 
 # -------------------------------------------------------------------------------------------- derivatives
 @gather.rule("jvp")
-def jvp_gather(op, x, indices):
+def jvp_gather(op: Op, x: Dual, indices: Dual) -> Dual:
     out = op(x.primal, indices.primal)
     if type(x.tangent) is Zero:
         return Dual(out, zero_tangent(typeof(out)))
     return Dual(out, _without_fill(op)(x.tangent, indices.primal))
 
 
-def _without_fill(op):
+def _without_fill(op: Op) -> Op:
     """The same gather, reading zero outside."""
     return op if op.params["mode"] is not FILL_OR_DROP else gather.op(**{**op.params, "fill_value": 0})
 
 
-
-
-
 # ----------------------------------------------------------------------------------------------- batching
 @gather.rule("batch")
-def batch_gather(op, x, indices):
+def batch_gather(op: Op, x: Batched, indices: Batched) -> Batched:
     numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
     offset = up(numbers.offset_dims)
     if indices.axis is None:
@@ -276,18 +307,18 @@ def batch_gather(op, x, indices):
     return Batched(gather(value, places, **_with(op, numbers, sizes)), 0)
 
 
-def _with(op, numbers, sizes):
+def _with(op: Op, numbers: GatherDimensionNumbers, sizes: tuple[int, ...]) -> dict[Any, Any]:
     # Indices that are unique or sorted in each example need not be so in all of them together.
     loose = {"indices_are_sorted": False, "unique_indices": False}
     return {**op.params, **loose, "dimension_numbers": numbers, "slice_sizes": sizes}
 
 
-def up(dims):
+def up(dims: tuple[int, ...]) -> tuple[int, ...]:
     """Dimensions after one more was put in front."""
     return tuple([d + 1 for d in dims])
 
 
-def take_along(x, indices, axis):
+def take_along(x: Value, indices: Value, axis: int) -> Value:
     """Elements of ``x`` along ``axis``, at positions in range that are given for each place of the result.
 
     Example:

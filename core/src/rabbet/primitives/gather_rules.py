@@ -1,14 +1,22 @@
 """The rule of ``gather`` that needs ``scatter``: its transposition."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.primitives import zeros
 from rabbet.primitives.gather import gather
 from rabbet.primitives.scatter import ScatterDimensionNumbers, scatter_add
 from rabbet.rules.payloads import Linear
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
 
 @gather.rule("transpose")
-def transpose_gather(op, ct, x, indices):
+def transpose_gather(op: Op, ct: Value, x: Linear, indices: Value) -> tuple[Value | None, ...]:
     """Each element read gives its cotangent back to where it was read: a scatter that adds."""
     aval = x.aval if type(x) is Linear else typeof(x)
     numbers = op.params["dimension_numbers"]

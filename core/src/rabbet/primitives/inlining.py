@@ -1,9 +1,17 @@
 """Lowering one primitive by others, where only some of its forms need that (else: a decomposition)."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
 
-def inline(op, parts, names):
+
+def inline(op: Site, parts: Callable[..., Any], names: list[str]) -> Any:
     """Write what ``parts`` computes in the place of an equation.
 
     Args:

@@ -3,24 +3,33 @@
 Their rules for differentiation and batching need other families, and stand in ``shape.py``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ShapeError
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
 
-def lower_with(hlo, attributes):
+
+def lower_with(hlo: str, attributes: Callable[..., Any]) -> Callable[..., Any]:
     """A lowering ``hlo x, attributes : (in) -> out``."""
 
-    def lower_structural(op, x):
+    def lower_structural(op: Site, x: str) -> str:
         return op.emit(f"{hlo} {x}{attributes(op)} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
 
     return lower_structural
 
 
-def broadcast_in_dim_aval(x, shape, broadcast_dimensions):
+def broadcast_in_dim_aval(
+    x: ShapedArray, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> ShapedArray:
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
             f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions "
@@ -48,7 +57,7 @@ broadcast_in_dim.rule("lower")(
 )
 
 
-def transpose_aval(x, permutation):
+def transpose_aval(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
             f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}"
@@ -64,7 +73,7 @@ transpose.rule("lower")(
 )
 
 
-def inverse(permutation):
+def inverse(permutation: Any) -> tuple[int, ...]:
     """The permutation that undoes ``permutation``."""
     out = [0] * len(permutation)
     for i, p in enumerate(permutation):

@@ -1,5 +1,9 @@
 """Comparison, logic, selection: eq, lt, and, or, not, select_n, shifts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes
 from rabbet.lowering.extended import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
@@ -12,13 +16,21 @@ from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
 BOOL = dtypes.canonicalize("bool")  # by name: no setting is read while this is imported
 
 
-def comparison(name, direction, accepts, doc):
+def comparison(name: str, direction: str, accepts: str, doc: str) -> Primitive:
     """Make a comparison primitive: two arrays of one dtype to booleans."""
 
-    def abstract(x, y):
+    def abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
         checks.accept(name, accepts, x, y)
         out = checks.elementwise_aval(name, x, y)
         return out.update(dtype=BOOL, weak_type=False)
@@ -26,7 +38,7 @@ def comparison(name, direction, accepts, doc):
     primitive = Primitive(name, abstract, kinds=("elementwise",), operands=("x", "y"), doc=doc)
 
     @primitive.rule("lower")
-    def lower_comparison(op, x, y):
+    def lower_comparison(op: Site, x: str, y: str) -> str:
         a, b = op.in_avals
         wide = (a if a.shape == op.out.shape else b).physical
         x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
@@ -47,18 +59,18 @@ ge = comparison("ge", "GE", checks.REALS + "b", "x >= y")
 
 
 @eq.rule(EXTENDED)
-def eq_of_keys(op, x, y):
+def eq_of_keys(op: Any, x: Any, y: Any) -> Any:
     """Keys are equal where all of the words that store them are."""
-    words = eq(*_one_rank(x, y))
+    words: Any = eq(*_one_rank(x, y))
     return reduce_and(words, axes=(words.ndim - 1,))
 
 
 @ne.rule(EXTENDED)
-def ne_of_keys(op, x, y):
+def ne_of_keys(op: Op, x: Any, y: Any) -> Any:
     return bitwise_not(eq_of_keys(op, x, y))
 
 
-def _one_rank(x, y):
+def _one_rank(x: Any, y: Any) -> Any:
     """Stored keys of one shape: a single key beside an array of them is repeated."""
     full = x.shape if x.ndim >= y.ndim else y.shape
     last = (len(full) - 1,)
@@ -83,23 +95,21 @@ shift_right_arithmetic = elementwise.binary(
 shift_right_logical = elementwise.binary(
     "shift_right_logical", "stablehlo.shift_right_logical", checks.INTEGERS, doc="x >> y, zeros coming in"
 )
-population_count = elementwise.unary(
-    "population_count", None, checks.INTEGERS, doc="the number of set bits"
-)
+population_count = elementwise.unary("population_count", None, checks.INTEGERS, doc="the number of set bits")
 clz = elementwise.unary("clz", None, checks.INTEGERS, doc="the number of leading zero bits")
 
 
 @population_count.rule("lower")
-def lower_population_count(op, x):
+def lower_population_count(op: Site, x: Any) -> Any:
     return _count_bits(op, x, "stablehlo.popcnt", 0)
 
 
 @clz.rule("lower")
-def lower_clz(op, x):
+def lower_clz(op: Site, x: Any) -> Any:
     return _count_bits(op, x, "stablehlo.count_leading_zeros", 8)
 
 
-def _count_bits(op, x, hlo, bits_in_all):
+def _count_bits(op: Site, x: Any, hlo: Any, bits_in_all: Any) -> Any:
     """Count bits; of less than a byte in a byte, whose other bits are made zero and are not counted."""
     bits = dtypes.itemsize_bits(op.out.dtype)
     if bits >= 8:
@@ -112,7 +122,7 @@ def _count_bits(op, x, hlo, bits_in_all):
     return op.emit(f"stablehlo.convert {x} : ({byte.mlir}) -> {op.out.mlir}")
 
 
-def is_finite_aval(x):
+def is_finite_aval(x: Any) -> Any:
     checks.accept("is_finite", FLOATS, x)
     return x.update(dtype=BOOL, weak_type=False)
 
@@ -124,12 +134,12 @@ is_finite.rule("jvp")(no_tangent)
 
 
 @is_finite.rule("lower")
-def lower_is_finite(op, x):
+def lower_is_finite(op: Site, x: Any) -> Any:
     return op.emit(f"stablehlo.is_finite {x} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
 
 
 # ----------------------------------------------------------------------------------------------- select_n
-def select_n_aval(which, *cases):
+def select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases:
         raise TypeError("select_n needs at least one case")
     checks.accept("select_n cases", ANY, *cases)
@@ -155,7 +165,7 @@ select_n = Primitive(
 
 
 @select_n.rule("lower")
-def lower_select_n(op, which, *cases):
+def lower_select_n(op: Site, which: str, *cases: str) -> str:
     shape = op.out.shape
     selector, *avals = op.in_avals
     full = [op.broadcast_operand(c, a, shape) for c, a in zip(cases, avals, strict=True)]
@@ -174,12 +184,12 @@ def lower_select_n(op, which, *cases):
     return out
 
 
-def _select(op, predicate, aval, if_true, if_false):
+def _select(op: Site, predicate: str, aval: ShapedArray, if_true: str, if_false: str) -> str:
     return op.emit(f"stablehlo.select {predicate}, {if_true}, {if_false} : {aval.mlir}, {op.out.mlir}")
 
 
 @select_n.rule("jvp")
-def jvp_select_n(op, which, *cases):
+def jvp_select_n(op: Op, which: Dual, *cases: Dual) -> Dual:
     out = op(which.primal, *[c.primal for c in cases])
     if all(type(c.tangent) is Zero for c in cases):
         return Dual(out, zero_tangent(typeof(out)))
@@ -193,10 +203,12 @@ def jvp_select_n(op, which, *cases):
 
 
 @select_n.rule("transpose")
-def transpose_select_n(op, ct, which, *cases):
+def transpose_select_n(
+    op: Op, ct: Value, which: Value, *cases: Linear | np.generic
+) -> tuple[Value | None, ...]:
     zero = zeros.full_of_type(typeof(ct), 0)
 
-    def of_case(i, case):
+    def of_case(i: int, case: Linear | np.generic) -> Value | None:
         if type(case) is not Linear:
             return None
         parts = [ct if i == j else zero for j in range(len(cases))]
@@ -206,7 +218,7 @@ def transpose_select_n(op, ct, which, *cases):
 
 
 @select_n.rule("batch")
-def batch_select_n(op, which, *cases):
+def batch_select_n(op: Any, which: Any, *cases: Batched) -> Batched:
     cases = _typed(op, which, cases)
     ranks = [typeof(b.value).ndim - (b.axis is not None) for b in (which, *cases)]
     if which.axis is None and ranks[0] == 0:
@@ -222,14 +234,14 @@ def batch_select_n(op, which, *cases):
     return Batched(op(*values), 0)
 
 
-def _typed(op, which, cases):
+def _typed(op: Op, which: Batched, cases: tuple[Batched, ...]) -> Any:
     """The cases, numbers of Python in the dtype of the arrays beside them, which a batch of them needs."""
     values = [b.value for b in (which, *cases)]
     if not any(python_scalars.is_python_scalar(x) for x in values[1:]):
         return cases
     avals = python_scalars.operand_avals(op, values, typeof)[1:]
 
-    def typed(b, aval):
+    def typed(b: Batched, aval: ShapedArray) -> Batched:
         if not python_scalars.is_python_scalar(b.value):
             return b
         return Batched(python_scalars.as_operand(b.value, aval), None)
@@ -237,12 +249,12 @@ def _typed(op, which, cases):
     return [typed(b, aval) for b, aval in zip(cases, avals, strict=True)]
 
 
-def _logical_shape(b):
+def _logical_shape(b: Batched) -> tuple[int, ...]:
     shape = typeof(b.value).shape
     return shape if b.axis is None else shape[: b.axis] + shape[b.axis + 1 :]
 
 
-def _spread_batched(b, rank, full, size, shape):
+def _spread_batched(b: Batched, rank: int, full: int, size: int, shape: tuple[int, ...]) -> Value:
     """The value, batch dimension in front; a batched scalar beside arrays is spread to their shape, and one
     that is the same for all stays one.
     """

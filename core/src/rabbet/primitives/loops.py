@@ -1,6 +1,9 @@
 """The primitive ``while``: a program repeated as long as another says so."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.errors import ReverseModeError
@@ -17,10 +20,19 @@ from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.jaxpr import Var
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Linear, Zero
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
+
 INDEX = dtypes.canonicalize("int32")
 
 
-def as_carried(avals, wanted, what):
+def as_carried(avals: tuple[ShapedArray, ...], wanted: tuple[ShapedArray, ...], what: str) -> None:
     """Refuse a body whose outputs do not have the types of what it carries."""
     for i, (a, b) in enumerate(zip(avals, wanted, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
@@ -29,7 +41,9 @@ def as_carried(avals, wanted, what):
             )
 
 
-def while_aval(*avals, cond_jaxpr, body_jaxpr, cond_consts, body_consts):
+def while_aval(
+    *avals: ShapedArray, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts: int, body_consts: int
+) -> tuple[ShapedArray, ...]:
     carry = avals[cond_consts + body_consts :]
     as_carried(body_jaxpr.out_avals, carry, "while")
     (test,) = cond_jaxpr.out_avals
@@ -42,7 +56,7 @@ class Counted(NamedTuple):
     """What a ``while`` counts.
 
     Example:
-      >>> from rabbet.extend.bodies import counted
+      >>> from rabbet.extend.rules import counted
       >>> from rabbet.extend.passes import stage
       >>> turns = lambda n: [lax.fori_loop(0, n, lambda i, x: x * 2, 1.0)]
       >>> counted(stage(turns, [rb.typeof(np.int32(3))]).jaxpr.equations[-1].op).step
@@ -57,12 +71,12 @@ class Counted(NamedTuple):
     """What a round adds to it."""
 
 
-def counts(op):
+def counts(op: Site | Op) -> bool:
     """Whether a ``while`` is a loop over a counter, as ``fori_loop`` makes it."""
     return counted(op) is not None
 
 
-def counted(op):
+def counted(op: Site | Op) -> Counted | None:
     """What a ``while`` counts, where it is a loop over a counter, as ``fori_loop`` makes it; else None.
 
     It goes on while one carried integer is less than a number that stays, and the body adds to it.
@@ -71,7 +85,7 @@ def counted(op):
       op: the operator of an equation whose primitive is ``while``.
 
     Example:
-      >>> from rabbet.extend.bodies import counted
+      >>> from rabbet.extend.rules import counted
       >>> from rabbet.extend.passes import stage
       >>> halves = lambda x: [lax.while_loop(lambda x: x > 1, lambda x: x / 2, x)]
       >>> counted(stage(halves, [rb.typeof(8.0)]).jaxpr.equations[-1].op) is None
@@ -104,7 +118,7 @@ def counted(op):
     return None
 
 
-def place_of(bound, condition, params):
+def place_of(bound: Literal | Var, condition: Jaxpr, params: dict[Any, Any]) -> Literal | int:
     """The number of the operand that a variable of the condition stands for; a literal itself."""
     if type(bound) is Literal:
         return bound
@@ -123,14 +137,14 @@ while_ = Primitive(
 )
 
 
-def parts_of_while(op, args):
+def parts_of_while(op: Site | Op, args: tuple[Value | str, ...]) -> tuple[list[Value | str], ...]:
     """The operands by use: constants of the condition, constants of the body, carried values."""
     m, n = op.params["cond_consts"], op.params["body_consts"]
     return list(args[:m]), list(args[m : m + n]), list(args[m + n :])
 
 
 @while_.rule("captures")
-def captures_while(args, params, captured):
+def captures_while(args: Any, params: Any, captured: Any) -> Any:
     test, body = captured.get("cond_jaxpr", []), captured.get("body_jaxpr", [])
     m, n = params["cond_consts"], params["body_consts"]
     params = {**params, "cond_consts": m + len(test), "body_consts": n + len(body)}
@@ -138,7 +152,7 @@ def captures_while(args, params, captured):
 
 
 @while_.rule("lower")
-def lower_while(op, *names):
+def lower_while(op: Site, *names: str) -> list[str]:
     if effects.ordered(op["cond_jaxpr"].effects):
         return op.write(lambda *args: carrying_decision(op, args), op.in_avals, names)
     test_consts, body_consts, carry = parts_of_while(op, names)
@@ -156,14 +170,14 @@ def lower_while(op, *names):
     return op.take_tokens(threaded, outs)
 
 
-def carrying_decision(op, args):
+def carrying_decision(op: Site | Op, args: tuple[Value, ...]) -> list[Value]:
     """The same loop with its condition computed in the body and carried: where the condition has ordered
     effects, since the region of a condition cannot give a token back.
     """
     test_consts, body_consts, carry = parts_of_while(op, args)
     m, n = len(test_consts), len(test_consts) + len(body_consts)
 
-    def step(*flat):
+    def step(*flat: Value) -> list[Value]:
         held, carried = flat[:n], flat[n + 1 :]
         after = evaluate(op.params["body_jaxpr"], [*held[m:], *carried])
         return [*evaluate(op.params["cond_jaxpr"], [*held[:m], *after]), *after]
@@ -176,19 +190,19 @@ def carrying_decision(op, args):
     return outs[1:]
 
 
-def deciding(test):
+def deciding(test: Jaxpr) -> Jaxpr:
     """A condition without the outputs that only hand the state on."""
     return Jaxpr(test.invars, test.outvars[:1], test.equations, name=test.name)
 
 
 @while_.rule("steps")
-def steps_of_while(op, args, run):
+def steps_of_while(op: Op, args: Any, run: Any) -> None:
     test_consts, body_consts, carry = parts_of_while(op, args)
     while run(op.params["cond_jaxpr"], [*test_consts, *carry])[0]:
         carry = run(op.params["body_jaxpr"], [*body_consts, *carry])
 
 
-def settled(leaves, outputs_of):
+def settled(leaves: Any, outputs_of: Callable[..., Any]) -> Any:
     """Carried values in types that cover what the body returns for them, as far as types speak of devices.
 
     Args:
@@ -209,7 +223,7 @@ def settled(leaves, outputs_of):
 
 
 @while_.rule("body")
-def body_while(op, interpreter, args):
+def body_while(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     if interpreter.threads and op.params["cond_jaxpr"].equations:
         return interpreter.at_this_level(carrying_decision, op, args)
     test_args, body_args, carry = parts_of_while(op, args)
@@ -219,7 +233,7 @@ def body_while(op, interpreter, args):
     body_leaves, body_structures = payload_parts.take_apart(interpreter, body_args)
     body_avals = [typeof(x) for x in body_leaves]
 
-    def outputs_for(structures, avals):
+    def outputs_for(structures: tuple[Any, ...], avals: list[ShapedArray]) -> tuple[Any, ...]:
         return bodies.interpret(interpreter, body, (*body_structures, *structures), [*body_avals, *avals])[1]
 
     structures, leaves = bodies.widened(interpreter, carry, outputs_for)
@@ -250,7 +264,7 @@ def body_while(op, interpreter, args):
 
 
 @while_.rule("transpose")
-def transpose_while(op, cts, *operands):
+def transpose_while(op: Op, cts: tuple[Zero | Value, ...], *operands: Linear | Value) -> None:
     """Of a loop whose number of steps is not known, nothing can be kept for the backward pass."""
     where = f" at {source_position(context.where)}" if context.where is not None else ""
     raise ReverseModeError(

@@ -4,7 +4,9 @@
 memory give values there; one in each memory is an error that says what to write.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ShardingError
 from rabbet.program.interned import Alive
@@ -14,6 +16,12 @@ from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleTable
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
 # The name of the memory that devices use unless they are told otherwise.
 USUAL = "device"
@@ -46,7 +54,7 @@ class InMemory(OverDevices):
     __slots__ = ("memory", "__weakref__")
     memory: Any
 
-    def __new__(cls, memory):
+    def __new__(cls, memory: str) -> InMemory:
         made = _alive.get(memory)
         if made is None:
             made = object.__new__(cls)
@@ -54,7 +62,7 @@ class InMemory(OverDevices):
             made = _alive.only(memory, made)
         return made
 
-    def results(self, op, avals, outs):
+    def results(self, op: Any, avals: Any, outs: tuple[ShapedArray, ...]) -> tuple[ShapedArray, ...]:
         """Where the operands lie, or as the rule of the primitive says; of bodies as their programs say."""
         if "body" in op.primitive.kinds:
             return outs
@@ -71,7 +79,7 @@ class InMemory(OverDevices):
             )
         return tuple([in_memory(out, self.memory) for out in outs])
 
-    def fitted(self, x, aval):
+    def fitted(self, x: Any, aval: Any) -> Any:
         """Moved where the type says. An array that nobody put anywhere goes where those beside it are."""
         wanted = memory_of(aval)
         put = type(x) is Tracer or getattr(getattr(x, "spec", None), "committed", False)
@@ -79,7 +87,7 @@ class InMemory(OverDevices):
             return x
         return moved(x, wanted)
 
-    def joined(self, other):
+    def joined(self, other: Any) -> Any:
         """Itself; a loop does not move what it carries."""
         if other is self:
             return self
@@ -89,22 +97,22 @@ class InMemory(OverDevices):
             "bring it to one with rb.device_put(x, rb.memory.Space.Device)"
         )
 
-    def before(self):
+    def before(self) -> Any:
         """As JAX writes such types: ``f32<host>[8]``."""
         return "<host>" if "host" in self.memory else f"<{self.memory}>"
 
-    def behind(self):
+    def behind(self) -> Any:
         """Nothing: it stands in front."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"in {self.memory}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return InMemory, (self.memory,)
 
 
-def in_memory(aval, memory):
+def in_memory(aval: ShapedArray, memory: str | None) -> Any:
     """The type of a value in a memory; None: the usual one.
 
     Example:
@@ -116,9 +124,8 @@ def in_memory(aval, memory):
     return aval.update(spread=with_part(aval.spread, InMemory, part))
 
 
-def moved(x, memory):
-    """``x``, an array or a traced value, in a memory; None: the usual one. Itself where it lies there.
-    """
+def moved(x: Value, memory: Any) -> Value:
+    """``x``, an array or a traced value, in a memory; None: the usual one. Itself where it lies there."""
     if memory_of(typeof(x)) == memory:
         return x
     return to_memory(x, memory=memory or USUAL)
@@ -133,13 +140,13 @@ to_memory = Primitive(
 
 
 @to_memory.rule("memory")
-def memory_after_moving(op, x):
+def memory_after_moving(op: Op, x: Any) -> Any:
     memory = op.params["memory"]
     return [None if memory == USUAL else memory]
 
 
 @to_memory.rule("lower")
-def lower_to_memory(op, x):
+def lower_to_memory(op: Site, x: Any) -> Any:
     """What XLA's compilers for accelerators read; a compiler that does not know it refuses the program."""
     if op.in_avals[0].memory == op.out.memory:
         return x
@@ -151,18 +158,18 @@ def lower_to_memory(op, x):
 
 
 @to_memory.rule("lower:cpu")
-def lower_to_memory_on_cpu(op, x):
+def lower_to_memory_on_cpu(op: Site, x: Any) -> Any:
     """The processor has one memory, whatever it is called."""
     return x
 
 
 @to_memory.rule("transpose")
-def transpose_to_memory(op, ct, x):
+def transpose_to_memory(op: Op, ct: Any, x: Any) -> Any:
     return (moved(ct, memory_of(x.aval)),)
 
 
 @to_memory.rule("batch")
-def batch_to_memory(op, x):
+def batch_to_memory(op: Op, x: Any) -> Any:
     return Batched(op(x.value), x.axis)
 
 
@@ -178,7 +185,7 @@ lies_in_memory.rule("batch")(batch_to_memory)
 
 
 @lies_in_memory.rule("lower")
-def lower_lies_in_memory(op, x):
+def lower_lies_in_memory(op: Site, x: Any) -> Any:
     return x
 
 

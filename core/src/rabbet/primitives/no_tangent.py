@@ -1,10 +1,17 @@
 """The derivative of what has none."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.rules.payloads import Dual, zero_tangent
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
 
-def no_tangent(op, *duals):
+
+def no_tangent(op: Op, *duals: Dual) -> Any:
     """The jvp rule of operations that carry no derivative: integers, comparisons, roundings.
 
     Example:

@@ -1,10 +1,18 @@
 """Programs with the equations of the functions that they call in the places of the calls."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.primitives import calls
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
 
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Literal
 
-def open_calls(jaxpr, wanted):
+
+def open_calls(jaxpr: Jaxpr, wanted: Callable[..., Any]) -> Jaxpr:
     """A program with the equations of functions that it calls in the places of the calls.
 
     Args:
@@ -24,7 +32,7 @@ def open_calls(jaxpr, wanted):
     equations, changed = [], False
     names = {}  # what stands for the results of an opened call
 
-    def renamed(v):
+    def renamed(v: Var) -> Literal | Var:
         return names.get(v, v) if type(v) is Var else v
 
     for eqn in jaxpr.equations:
@@ -45,7 +53,7 @@ def open_calls(jaxpr, wanted):
     return Jaxpr(jaxpr.invars, outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
 
 
-def copied(body, inputs, where):
+def copied(body: Jaxpr, inputs: list[Var], where: Any) -> tuple[list[Any], ...]:
     """The equations of ``body`` on ``inputs``, with variables of their own, and what its results are."""
     env = dict(zip(body.invars, inputs, strict=True))
     equations = []

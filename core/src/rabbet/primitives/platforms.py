@@ -4,10 +4,17 @@ It is the index of a ``cond``, which every interpreter knows how to go through; 
 writes the chosen branch only.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet import dtypes
 from rabbet.lowering.known_values import Known
 from rabbet.program.avals import ShapedArray
 from rabbet.rules.primitive import Primitive
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
 
 OTHERS = None
 """Stands for all platforms that have no branch of their own."""
@@ -20,7 +27,7 @@ platform_index = Primitive(
 )
 
 
-def place_of(platform, platforms):
+def place_of(platform: str, platforms: tuple[str | None, ...]) -> int:
     """The place of a platform among those named, or that of all others.
 
     Raises:
@@ -36,7 +43,7 @@ def place_of(platform, platforms):
 
 
 @platform_index.rule("lower")
-def lower_platform_index(op):
+def lower_platform_index(op: Site) -> list[Known]:
     place = place_of(op.platform, op["platforms"])
     return [Known(op.constant(place, op.out), place)]
 

@@ -1,7 +1,10 @@
 """Powers, the error function, modulus and sign."""
 
+from __future__ import annotations
+
 import builtins
 import math
+from typing import TYPE_CHECKING
 
 from rabbet.primitives import checks, complex_parts, convert, logic, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
@@ -10,8 +13,15 @@ from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Batched
+    from rabbet.typing import Value
 
-def integer_pow_aval(x, y):
+
+def integer_pow_aval(x: ShapedArray, y: int) -> ShapedArray:
     checks.accept("integer_pow", NUMBERS, x)
     if y < 0 and x.kind in "iu":
         raise TypeError(
@@ -26,7 +36,7 @@ integer_pow = Primitive(
 
 
 @integer_pow.decompose
-def integer_pow_by_squaring(op, x):
+def integer_pow_by_squaring(op: Op, x: Value) -> Value:
     """Repeated squaring, about ``2 log2(y)`` products."""
     y = op.params["y"]
     if y == 0:
@@ -42,7 +52,7 @@ def integer_pow_by_squaring(op, x):
 
 
 @integer_pow.rule("jvp")
-def jvp_integer_pow(op, x):
+def jvp_integer_pow(op: Op, x: Dual) -> Dual:
     y = op.params["y"]
     if y == 0:
         out = op(x.primal)
@@ -55,11 +65,11 @@ def jvp_integer_pow(op, x):
 
 
 @integer_pow.rule("batch")
-def batch_integer_pow(op, x):
+def batch_integer_pow(op: Op, x: Batched) -> Batched:
     return type(x)(op(x.value), x.axis)
 
 
-def pow_aval(x, y):
+def pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     checks.accept("pow", INEXACT, x)
     checks.accept("pow", NUMBERS, y)
     if y.kind in "iu" and x.dtype != y.dtype:
@@ -71,7 +81,7 @@ pow = Primitive("pow", pow_aval, kinds=("elementwise",), operands=("x", "y"), do
 
 
 @pow.rule("lower")
-def lower_pow(op, x, y):
+def lower_pow(op: Site, x: str, y: str) -> str:
     a, b = op.in_avals
     x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
     if b.dtype != a.dtype:
@@ -80,7 +90,7 @@ def lower_pow(op, x, y):
 
 
 @pow.rule("jvp")
-def jvp_pow(op, x, y):
+def jvp_pow(op: Op, x: Dual, y: Dual) -> Dual:
     out = op(x.primal, y.primal)
     shape = typeof(out).shape
     tangent = zero_tangent(typeof(out))
@@ -107,7 +117,7 @@ square = unary(
 
 
 @square.decompose
-def square_as_product(op, x):
+def square_as_product(op: Op, x: Value) -> Value:
     return mul(x, x)
 
 
@@ -129,7 +139,7 @@ erf_inv = unary(
 )  # fmt: skip
 
 
-def abs_aval(x):
+def abs_aval(x: ShapedArray) -> ShapedArray:
     checks.accept("abs", NUMBERS, x)
     return x.update(dtype=f"float{4 * x.dtype.itemsize}") if x.kind == "c" else x
 
@@ -141,7 +151,7 @@ abs = Primitive(
 
 
 @abs.rule("lower")
-def lower_abs(op, x):
+def lower_abs(op: Site, x: str) -> str:
     (a,) = op.in_avals
     if a.kind == "u":
         return x
@@ -149,7 +159,7 @@ def lower_abs(op, x):
     return infinite_where_a_part_is(op, a, x, out) if a.kind == "c" else out
 
 
-def infinite_where_a_part_is(op, a, z, size):
+def infinite_where_a_part_is(op: Site, a: ShapedArray, z: str, size: str) -> str:
     """``size``, and infinity for an infinite ``z``: beside a NaN the compiler's own size is NaN."""
     real, flag = op.out.mlir, op.out.update(dtype="bool").mlir
     scalar = op.out.update(shape=())
@@ -164,7 +174,7 @@ def infinite_where_a_part_is(op, a, z, size):
 
 
 @abs.rule("jvp")
-def jvp_abs(op, x):
+def jvp_abs(op: Op, x: Dual) -> Dual:
     out = op(x.primal)
     if typeof(x.primal).kind != "c":
         # The slope at 0 is 1, as in JAX.
@@ -179,7 +189,7 @@ sign = unary(
 
 
 @sign.rule("lower")
-def lower_sign(op, x):
+def lower_sign(op: Site, x: str) -> str:
     (a,) = op.in_avals
     if a.kind == "u":
         one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
@@ -188,7 +198,7 @@ def lower_sign(op, x):
 
 
 @sign.rule("jvp")
-def jvp_sign(op, x):
+def jvp_sign(op: Op, x: Dual) -> Dual:
     """Zero for real ``x`` and at 0; for complex ``x`` the part of the tangent across its direction, over
     ``|x|``.
     """
@@ -217,7 +227,7 @@ exp2 = unary(
 
 
 @exp2.decompose
-def exp2_by_exp(op, x):
+def exp2_by_exp(op: Op, x: Value) -> Value:
     return exp(mul(x, math.log(2.0)), **op.params)
 
 

@@ -1,6 +1,9 @@
 """How exactly products are computed."""
 
+from __future__ import annotations
+
 import enum
+from typing import Any
 
 
 class Precision(enum.Enum):
@@ -19,13 +22,13 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
     @classmethod
-    def _missing_(cls, value):
+    def _missing_(cls, value: Any) -> Any:
         return ALIASES.get(value) if isinstance(value, str) else None
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return self.name
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return self.name
 
 

@@ -1,5 +1,10 @@
 """How reductions over axes are made, and those that other families need: reduce_sum, and, or, xor."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -11,8 +16,15 @@ from rabbet.rules.payloads import Batched, Dual
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Linear
+    from rabbet.typing import DType, Value
 
-def extreme(dtype, largest):
+
+def extreme(dtype: DType, largest: bool) -> float:
     """The largest or smallest value of a dtype: an infinity for floats that have one, and for both parts of
     complex.
 
@@ -25,7 +37,17 @@ def extreme(dtype, largest):
     return spec.highest if largest else spec.lowest
 
 
-def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_parts=True):
+def reduction(
+    name: str,
+    hlo: str,
+    accepts: str,
+    start: Callable[..., Any],
+    doc: str,
+    *,
+    kinds: tuple[str, ...] = (),
+    of_complex: Primitive | None = None,
+    in_parts: bool = True,
+) -> Primitive:
     """Make a reduction primitive with the parameter ``axes``.
 
     Args:
@@ -37,7 +59,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_p
       in_parts: whether several devices can each reduce a part: the CPU's collectives know no bitwise ones.
     """
 
-    def abstract(x, axes):
+    def abstract(x: ShapedArray, axes: tuple[int, ...]) -> ShapedArray:
         checks.accept(name, accepts, x)
         checks.axes_valid(name, axes, x.ndim)
         return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]))
@@ -45,7 +67,7 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_p
     primitive = Primitive(name, abstract, kinds=("reduction", *kinds), doc=doc)
 
     @primitive.rule("lower")
-    def lower_reduction(op, x):
+    def lower_reduction(op: Site, x: str) -> str:
         scalar = op.out.update(shape=())
         x = x if in_parts else op.whole(x, op.in_avals[0], op["axes"])
         init = op.constant(start(op.out.dtype), scalar)
@@ -61,12 +83,12 @@ def reduction(name, hlo, accepts, start, doc, *, kinds=(), of_complex=None, in_p
     return primitive
 
 
-def outside(op, aval):
+def outside(op: Op, aval: ShapedArray) -> tuple[int, ...]:
     """The dimensions that a reduction keeps."""
     return tuple([d for d in range(aval.ndim) if d not in op.params["axes"]])
 
 
-def spread_back(op, value, aval):
+def spread_back(op: Op, value: Value, aval: ShapedArray) -> Value:
     """A reduced value repeated to the operand's shape."""
     return layout.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=outside(op, aval))
 
@@ -82,9 +104,7 @@ reduce_sum = reduction(
 reduce_and = reduction(
     "reduce_and", "stablehlo.and", BITS, lambda t: ~np.zeros((), t), "bitwise and over axes", in_parts=False
 )
-reduce_or = reduction(
-    "reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes", in_parts=False
-)
+reduce_or = reduction("reduce_or", "stablehlo.or", BITS, lambda t: 0, "bitwise or over axes", in_parts=False)
 reduce_xor = reduction(
     "reduce_xor", "stablehlo.xor", BITS, lambda t: 0, "bitwise exclusive or over axes", in_parts=False
 )
@@ -94,16 +114,16 @@ for _primitive in (reduce_and, reduce_or, reduce_xor):
 
 
 @reduce_sum.rule("jvp")
-def jvp_reduce_sum(op, x):
+def jvp_reduce_sum(op: Op, x: Dual) -> Dual:
     return Dual(op(x.primal), op(x.tangent))
 
 
 @reduce_sum.rule("transpose")
-def transpose_reduce_sum(op, ct, x):
+def transpose_reduce_sum(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (spread_back(op, ct, x.aval),)
 
 
-def gather_in(ct, aval):
+def gather_in(ct: Value, aval: ShapedArray) -> Value:
     """The cotangent of an operand that was spread from a scalar: summed; else ``ct`` itself."""
     have = typeof(ct)
     if have.shape == aval.shape:
@@ -111,7 +131,7 @@ def gather_in(ct, aval):
     return reduce_sum(ct, axes=tuple(range(have.ndim)))
 
 
-def batch_reduction(op, x):
+def batch_reduction(op: Op, x: Batched) -> Batched:
     """The batch rule of the kind ``reduction``: the axes move up past the batch dimension."""
     axes = tuple([a + (a >= x.axis) for a in op.params["axes"]])
     params = {**op.params, "axes": axes}

@@ -1,6 +1,9 @@
 """Reductions over axes: prod, max, min. Those by sum, and, or, xor are in ``reducing.py``."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.primitives import (
@@ -26,6 +29,9 @@ from rabbet.primitives.reducing import (
 from rabbet.rules.payloads import Dual
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+
 reduce_prod = reduction(
     "reduce_prod", "stablehlo.multiply", NUMBERS, lambda dtype: 1, "the product over axes"
 )
@@ -39,9 +45,7 @@ reduce_min = reduction(
 )  # fmt: skip
 
 
-
-
-def jvp_reduce_extreme(op, x):
+def jvp_reduce_extreme(op: Op, x: Dual) -> Dual:
     """The mean of the tangents at the places where the extreme is taken.
 
     The operand is kept apart: a compiler that computes it twice, once to reduce and once to compare, may
@@ -62,7 +66,7 @@ reduce_min.rule("jvp")(jvp_reduce_extreme)
 
 
 @reduce_prod.rule("jvp")
-def jvp_reduce_prod(op, x):
+def jvp_reduce_prod(op: Op, x: Any) -> Any:
     """Halves are multiplied until one element is left, ``d(a b) = a db + b da``: exact where some are zero,
     and in a logarithmic number of steps, over the reduced axes flattened to one.
     """
@@ -81,7 +85,7 @@ def jvp_reduce_prod(op, x):
     tangents = shape.reshape(shape.transpose(x.tangent, permutation=order), new_sizes=(*kept, n))
     last = len(kept)
 
-    def part(v, start, stop):
+    def part(v: Any, start: Any, stop: Any) -> Any:
         low, high = (0,) * last + (start,), (*kept, stop)
         return shape.slice(v, start_indices=low, limit_indices=high, strides=None)
 

@@ -1,9 +1,18 @@
 """Operations whose region combines two elements, as reductions have one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.elementwise import Product
+    from rabbet.rules.primitive import Primitive
 
-def emit_pairs(op, head, combine, types):
+
+def emit_pairs(op: Site, head: str, combine: Product | Primitive, types: str) -> str:
     """Write an operation of one result whose region combines two elements; return the result's name.
 
     Args:

@@ -1,12 +1,20 @@
 """Programs of scalars on arrays: a function of numbers, such as that of ``x.at[i].apply``, at each place."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.primitives import calls, scans, shape
 from rabbet.program.jaxpr import Var
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Jaxpr
+    from rabbet.typing import Value
 
-def without_calls(program):
+
+def without_calls(program: Jaxpr) -> Jaxpr:
     """The same program with the bodies of calls in their places.
 
     Example:
@@ -23,7 +31,7 @@ def without_calls(program):
     )
 
 
-def _run(program, args):
+def _run(program: Jaxpr, args: list[Value] | tuple[Value, ...]) -> list[Value]:
     env = dict(zip(program.invars, args, strict=True))
     for eqn in program.equations:
         inputs = [env[v] if type(v) is Var else v.value for v in eqn.inputs]
@@ -36,7 +44,7 @@ def _run(program, args):
     return [env[v] if type(v) is Var else v.value for v in program.outvars]
 
 
-def is_elementwise(program):
+def is_elementwise(program: Jaxpr) -> bool:
     """Whether a program of scalars means something on arrays as it stands.
 
     Example:
@@ -47,7 +55,7 @@ def is_elementwise(program):
     return all("elementwise" in eqn.op.primitive.kinds for eqn in program.equations)
 
 
-def at_each_place(program, args, consts=()):
+def at_each_place(program: Jaxpr, args: list[Value], consts: list[Any] | tuple[Any, ...] = ()) -> list[Value]:
     """A program of scalars applied at each place of arrays of one shape.
 
     Args:
@@ -75,7 +83,7 @@ def at_each_place(program, args, consts=()):
     return [shape.reshape(x, new_sizes=aval.shape) for x in outs]
 
 
-def _spread(x, wanted):
+def _spread(x: Value, wanted: tuple[int, ...]) -> Any:
     if typeof(x).shape == wanted:
         return x
     return shape.broadcast_in_dim(x, shape=wanted, broadcast_dimensions=())

@@ -2,6 +2,10 @@
 and stacking the others. It is lowered as a ``while`` and differentiated in its own right.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes, tree
@@ -20,10 +24,19 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.program.jaxpr import Jaxpr
+    from rabbet.rules.operator import Op
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
+
 INDEX = dtypes.canonicalize("int32")
 
 
-def scan_aval(*avals, jaxpr, length, reverse, consts, carry, unroll=1):
+def scan_aval(
+    *avals: ShapedArray, jaxpr: Jaxpr, length: int, reverse: bool, consts: int, carry: int, unroll: int = 1
+) -> tuple[ShapedArray, ...]:
     carried = avals[consts : consts + carry]
     as_carried(jaxpr.out_avals[:carry], carried, "scan")
     for i, x in enumerate(avals[consts + carry :]):
@@ -39,13 +52,13 @@ scan = Primitive(
 )  # fmt: skip
 
 
-def parts_of_scan(op, values):
+def parts_of_scan(op: Site | Op, values: tuple[Linear | Value, ...]) -> Any:
     """Operands by use: constants, initial carries, scanned arrays."""
     n, m = op.params["consts"], op.params["carry"]
     return list(values[:n]), list(values[n : n + m]), list(values[n + m :])
 
 
-def element(x, i):
+def element(x: Value, i: Value) -> Value:
     """``x[i]`` along the first dimension, for a traced ``i`` in range."""
     aval = typeof(x)
     starts = (i, *[0] * (aval.ndim - 1))
@@ -53,14 +66,14 @@ def element(x, i):
     return zeros.fitted(shape.squeeze(box, dimensions=(0,)), aval.without(0))
 
 
-def put_element(stack, value, i):
+def put_element(stack: Value, value: Value, i: Value) -> Value:
     """``stack`` with ``value`` in the place ``i`` of its first dimension."""
     box = shape.expand_dims(value, dimensions=(0,))
     return dynamic.dynamic_update_slice(stack, box, i, *[0] * typeof(value).ndim)
 
 
 @scan.rule("steps")
-def steps_of_scan(op, args, run):
+def steps_of_scan(op: Op, args: Any, run: Any) -> None:
     jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
     consts, carry, xs = parts_of_scan(op, args)
     for i in reversed(range(length)) if reverse else range(length):
@@ -68,13 +81,13 @@ def steps_of_scan(op, args, run):
 
 
 @scan.rule("captures")
-def captures_scan(args, params, captured):
+def captures_scan(args: Any, params: Any, captured: Any) -> Any:
     consts = captured["jaxpr"]
     return [*consts, *args], {**params, "consts": params["consts"] + len(consts)}
 
 
 @scan.rule("lower")
-def lower_scan(op, *names):
+def lower_scan(op: Site, *names: str) -> list[str]:
     """As a ``while`` over a counter: slices are read from the inputs, results written into arrays of their
     own.
     """
@@ -82,7 +95,7 @@ def lower_scan(op, *names):
     return op.inline(closed.jaxpr, names)
 
 
-def _unwritten(aval, memory):
+def _unwritten(aval: ShapedArray, memory: Any) -> Value:
     """Zeros to write a stack of results into; of float0 too, which ``zeros.full`` knows as NumPy's only."""
     if memory is not None:
         return lies_in_memory(_unwritten(aval, None), memory=memory)
@@ -92,7 +105,7 @@ def _unwritten(aval, memory):
     return convert.convert_element_type(stored, new_dtype=dtypes.float0, weak_type=False)
 
 
-def scan_by_while(op, args):
+def scan_by_while(op: Site, args: tuple[Value, ...]) -> list[Value]:
     """The loop that ``scan`` means."""
     jaxpr, length, reverse = op.params["jaxpr"], op.params["length"], op.params["reverse"]
     consts, carry, xs = parts_of_scan(op, args)
@@ -107,7 +120,7 @@ def scan_by_while(op, args):
     state = [zeros.full_of_type(ShapedArray((), counting), 0), *carry, *stacks]
     held = [*consts, *xs]
 
-    def step(*flat):
+    def step(*flat: Value) -> list[Value]:
         consts, xs, (i, *rest) = flat[: len(consts_of)], flat[len(consts_of) : len(held)], flat[len(held) :]
         carry, stacks = rest[:n], list(rest[n:])
         for _ in range(unroll):
@@ -127,7 +140,7 @@ def scan_by_while(op, args):
 
 
 @scan.rule("body")
-def body_scan(op, interpreter, args):
+def body_scan(op: Op, interpreter: Any, args: tuple[Value, ...]) -> list[Value]:
     consts, carry, xs = parts_of_scan(op, args)
     carry = bodies.entering(interpreter, carry)
     jaxpr = op.params["jaxpr"]
@@ -147,7 +160,7 @@ def body_scan(op, interpreter, args):
     n = len(carry)
     state_at = n - 1 if interpreter.threads else None
 
-    def interpreted(structures, avals, outputs=None):
+    def interpreted(structures: Any, avals: Any, outputs: Any = None) -> Any:
         return bodies.interpret(
             interpreter, jaxpr, (*const_structures, *structures, *slice_structures),
             [*const_avals, *avals, *slice_avals], outputs, state_at,
@@ -168,15 +181,15 @@ def body_scan(op, interpreter, args):
     return payload_parts.put_together(interpreter, (*structures, *stacks), outs)
 
 
-def _kept(op):
+def _kept(op: Op) -> Any:
     return {name: op.params[name] for name in ("length", "reverse", "unroll") if name in op.params}
 
 
-def _slice_aval(aval):
+def _slice_aval(aval: ShapedArray) -> Any:
     return aval.without(0)
 
 
-def _stacked(interpreter, structure):
+def _stacked(interpreter: Interpreter, structure: Any) -> Any:
     return tree.structure(interpreter.stacked(payload_parts.skeleton(structure)))
 
 
@@ -190,7 +203,7 @@ backward_scan = RuleTable(
 
 
 @scan.rule("transpose")
-def transpose_scan(op, cts, *operands):
+def transpose_scan(op: Op, cts: Any, *operands: Linear | Value) -> tuple[Value | None, ...]:
     """The scan run backwards: cotangents of the carries are carried, those of linear constants are added
     up, those of scanned inputs are stacked.
     """
@@ -206,7 +219,7 @@ def transpose_scan(op, cts, *operands):
     sums = [zeros.full_of_type(c.aval.strong(), 0) for c in consts if type(c) is Linear]
     slices = [v.aval.strong() for v, lin in zip(jaxpr.invars, flags, strict=True) if lin]
 
-    def back(*flat):
+    def back(*flat: Value) -> list[Value]:
         a, b = len(known_consts), len(known_consts) + len(sums)
         held, totals, carried, rest = flat[:a], flat[a:b], flat[b : b + n], flat[b + n :]
         stacked, known = rest[len(known_xs) :], rest[: len(known_xs)]
@@ -235,7 +248,7 @@ def transpose_scan(op, cts, *operands):
     )
 
 
-def _backwards(op, sums, inputs):
+def _backwards(op: Any, sums: Any, inputs: Any) -> list[Value]:
     """The scan of a backward pass, as a rule of a package has it, or as it is."""
     found = backward_scan.explain(scan)
     return op(*inputs) if found is None or found.source != "bridge" else found.rule(op, sums, *inputs)

@@ -6,7 +6,9 @@ The reverse of gather: each index vector along the last dimension of ``indices``
 not defined. Windows that would leave the array are dropped, unless the mode moves them inside.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,12 @@ from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.gather import GatherScatterMode
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
+
 
 class ScatterDimensionNumbers(NamedTuple):
     """Which dimension of a scatter is what.
@@ -52,14 +60,16 @@ class ScatterDimensionNumbers(NamedTuple):
     operand_batching_dims: tuple = ()
     scatter_indices_batching_dims: tuple = ()
 
-    def window_sizes(self, operand_rank, updates_shape):
+    def window_sizes(self, operand_rank: int, updates_shape: tuple[int, ...]) -> tuple[int, ...]:
         """The size of the window along each dimension of the operand."""
         lacking = (*self.inserted_window_dims, *self.operand_batching_dims)
         window = iter([updates_shape[d] for d in self.update_window_dims])
         return tuple([1 if d in lacking else next(window) for d in range(operand_rank)])
 
 
-def scatter_aval(name, x, indices, updates, numbers):
+def scatter_aval(
+    name: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers
+) -> ShapedArray:
     checks.accept(f"{name} indices", checks.INTEGERS, indices)
     checks.same_dtype(name, x, updates)
     shown = f"{name} into {x.str_short()} of {updates.str_short()} at {indices.str_short()}"
@@ -94,7 +104,7 @@ def scatter_aval(name, x, indices, updates, numbers):
     return x
 
 
-def scattering(name, hlo, accepts, combine, doc):
+def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str) -> Primitive:
     """Make a scatter primitive.
 
     Args:
@@ -104,14 +114,22 @@ def scattering(name, hlo, accepts, combine, doc):
       combine: the same on arrays of old and new elements.
     """
 
-    def abstract(x, indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode):
+    def abstract(
+        x: ShapedArray,
+        indices: ShapedArray,
+        updates: ShapedArray,
+        dimension_numbers: ScatterDimensionNumbers,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        mode: GatherScatterMode,
+    ) -> ShapedArray:
         checks.accept(name, accepts, x)
         return scatter_aval(name, x, indices, updates, dimension_numbers)
 
     primitive = Primitive(name, abstract, doc=doc)
 
     @primitive.rule("lower")
-    def lower_scatter(op, x, indices, updates):
+    def lower_scatter(op: Site, x: str, indices: str, updates: str) -> str:
         if op.out.size == 0:
             return x
         if op.in_avals[1].ndim == 1:
@@ -130,7 +148,7 @@ def scattering(name, hlo, accepts, combine, doc):
 
 
 # ----------------------------------------------------------------------------------------------- lowering
-def _emit(op, combine, x, indices, updates):
+def _emit(op: Site, combine: str | None, x: str, indices: str, updates: str) -> str:
     """Write the scatter; ``combine`` is a StableHLO operation, a function of two scalars, or None."""
     numbers = op["dimension_numbers"]
     a, b, c = op.in_avals
@@ -157,7 +175,7 @@ def _emit(op, combine, x, indices, updates):
     return op.emit(f"{head} ({{\n^bb0(%old: {scalar}, %new: {scalar}):\n{body}\n}}) {types}")
 
 
-def _whole_places(op, numbers, indices, updates):
+def _whole_places(op: Site, numbers: Any, indices: Any, updates: Any) -> Any:
     """The indices and updates of a scatter with batching dimensions, those of each example on one device: the
     compiler of jaxlib 0.10 adds up parts of them wrongly.
     """
@@ -169,7 +187,7 @@ def _whole_places(op, numbers, indices, updates):
     return op.whole(indices, b, own), op.whole(updates, c, [outer[i] for i in own])
 
 
-def clipped(primitive, params, x, indices, updates):
+def clipped(primitive: Primitive, params: dict[Any, Any], x: Value, indices: Value, updates: Value) -> Value:
     """A scatter whose windows are moved inside first."""
     numbers, aval = params["dimension_numbers"], typeof(indices)
     sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
@@ -178,7 +196,7 @@ def clipped(primitive, params, x, indices, updates):
     return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
 
 
-def one_window(params, combine, x, indices, updates):
+def one_window(params: dict[Any, Any], combine: Any, x: Value, indices: Value, updates: Value) -> Value:
     """A scatter of a single window, as a slice that is updated: compilers do that in place and without a
     loop.
     """
@@ -197,7 +215,7 @@ def one_window(params, combine, x, indices, updates):
 
 
 # ----------------------------------------------------------------------------------------------- batching
-def batch_scatter(op, x, indices, updates):
+def batch_scatter(op: Op, x: Batched, indices: Batched, updates: Batched) -> Batched:
     """One scatter for all examples: with the batch in every window if positions are shared, else along
     batching dimensions.
     """
@@ -249,7 +267,7 @@ scatter_max = scattering(
 
 
 # -------------------------------------------------------------------------------------------- derivatives
-def gather_back(op, values, indices, updates_shape):
+def gather_back(op: Op, values: Value, indices: Value, updates_shape: tuple[int, ...]) -> Value:
     """What stands in ``values`` at the places that a scatter writes: an array like its updates, zero for
     dropped windows.
     """
@@ -270,12 +288,12 @@ def gather_back(op, values, indices, updates_shape):
     )  # fmt: skip
 
 
-def _same_places(op, primitive, **changes):
+def _same_places(op: Op, primitive: Any, **changes: Any) -> Any:
     """Another scatter at the places of this one."""
     return primitive.op(**{**op.params, **changes})
 
 
-def jvp_sum(op, x, indices, updates):
+def jvp_sum(op: Op, x: Any, indices: Any, updates: Any) -> Any:
     """Sums are linear in both."""
     out = op(x.primal, indices.primal, updates.primal)
     if type(x.tangent) is Zero and type(updates.tangent) is Zero:
@@ -285,7 +303,7 @@ def jvp_sum(op, x, indices, updates):
     return Dual(out, op(zeros.instantiate(x.tangent), indices.primal, updates.tangent))
 
 
-def transpose_sum(op, ct, x, indices, updates):
+def transpose_sum(op: Op, ct: Any, x: Any, indices: Any, updates: Any) -> Any:
     of_updates = None
     if type(updates) is Linear:
         of_updates = gather_back(op, ct, indices, updates.aval.shape)
@@ -300,7 +318,7 @@ for _primitive in (scatter_add, scatter_sub):
 
 
 @scatter.rule("jvp")
-def jvp_scatter(op, x, indices, updates):
+def jvp_scatter(op: Op, x: Dual, indices: Dual, updates: Dual) -> Dual:
     """Linear where no two windows meet. Else only the winner of each place counts, and it is found by
     scattering numbers.
     """
@@ -323,7 +341,9 @@ def jvp_scatter(op, x, indices, updates):
 
 
 @scatter.rule("transpose")
-def transpose_scatter(op, ct, x, indices, updates):
+def transpose_scatter(
+    op: Op, ct: Value, x: Linear, indices: Value, updates: Linear
+) -> tuple[Value | None, ...]:
     aval = updates.aval if type(updates) is Linear else typeof(updates)
     of_x = of_updates = None
     if type(x) is Linear:
@@ -339,7 +359,7 @@ def transpose_scatter(op, ct, x, indices, updates):
 
 
 @scatter_mul.rule("jvp")
-def jvp_scatter_mul(op, x, indices, updates):
+def jvp_scatter_mul(op: Any, x: Any, indices: Any, updates: Any) -> Any:
     at = indices.primal
     out = op(x.primal, at, updates.primal)
     tangent = zero_tangent(typeof(out))
@@ -359,13 +379,13 @@ def jvp_scatter_mul(op, x, indices, updates):
 
 
 @scatter_mul.rule("transpose")
-def transpose_scatter_mul(op, ct, x, indices, updates):
+def transpose_scatter_mul(op: Op, ct: Any, x: Any, indices: Any, updates: Any) -> Any:
     if type(x) is Linear:
         return op(ct, indices, updates), None, None
     return None, None, gather_back(op, elementwise.mul(ct, x), indices, updates.aval.shape)
 
 
-def jvp_scatter_extreme(op, x, indices, updates):
+def jvp_scatter_extreme(op: Op, x: Any, indices: Any, updates: Any) -> Any:
     """The mean of the tangents of all, old and new, that equal the extreme."""
     at = indices.primal
     out = op(x.primal, at, updates.primal)

@@ -4,7 +4,10 @@ All but iota are *structural*: they copy elements without looking at them, so th
 ``broadcast_in_dim`` and ``transpose`` are made in ``layout.py``; their rules stand here.
 """
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +21,16 @@ from rabbet.rules.payloads import Batched, Dual, Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.rules.operator import Op
+    from rabbet.typing import DType, Value
+
 # --------------------------------------------------------------------------------------- broadcast_in_dim
 
 
 @broadcast_in_dim.rule("transpose")
-def transpose_broadcast_in_dim(op, ct, x):
+def transpose_broadcast_in_dim(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     shape, dims = op.params["shape"], op.params["broadcast_dimensions"]
     stretched = [d for k, d in enumerate(dims) if x.shape[k] != shape[d]]
     summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
@@ -31,7 +39,7 @@ def transpose_broadcast_in_dim(op, ct, x):
 
 
 @broadcast_in_dim.rule("batch")
-def batch_broadcast_in_dim(op, x):
+def batch_broadcast_in_dim(op: Op, x: Batched) -> Batched:
     size = batching.batch_size(x)
     dims = (0, *(d + 1 for d in op.params["broadcast_dimensions"]))
     value = batching.move_axis(x.value, x.axis, 0)
@@ -39,7 +47,7 @@ def batch_broadcast_in_dim(op, x):
 
 
 # ------------------------------------------------------------------------------------------------ reshape
-def reshape_aval(x, new_sizes):
+def reshape_aval(x: ShapedArray, new_sizes: tuple[int, ...]) -> ShapedArray:
     if prod(new_sizes) != x.size:
         raise ShapeError(
             f"cannot reshape array {x.str_short()} of {x.size} elements to {tuple(new_sizes)} of "
@@ -55,18 +63,18 @@ reshape.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @reshape.rule("transpose")
-def transpose_reshape(op, ct, x):
+def transpose_reshape(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (reshape(ct, new_sizes=x.shape),)
 
 
 @reshape.rule("batch")
-def batch_reshape(op, x):
+def batch_reshape(op: Op, x: Batched) -> Batched:
     value = batching.move_axis(x.value, x.axis, 0)
     return Batched(reshape(value, new_sizes=(batching.batch_size(x), *op.params["new_sizes"])), 0)
 
 
 # ----------------------------------------------------------------------------------- squeeze, expand_dims
-def squeeze_aval(x, dimensions):
+def squeeze_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     checks.axes_valid("squeeze", dimensions, x.ndim)
     for d in dimensions:
         if x.shape[d] != 1:
@@ -81,17 +89,17 @@ squeeze.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @squeeze.rule("transpose")
-def transpose_squeeze(op, ct, x):
+def transpose_squeeze(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (reshape(ct, new_sizes=x.shape),)
 
 
 @squeeze.rule("batch")
-def batch_squeeze(op, x):
+def batch_squeeze(op: Op, x: Batched) -> Batched:
     value = batching.move_axis(x.value, x.axis, 0)
     return Batched(squeeze(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
 
 
-def expand_dims_aval(x, dimensions):
+def expand_dims_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     checks.axes_valid("expand_dims", dimensions, x.ndim + len(dimensions))
     sizes = iter(x.shape)
     return x.update(
@@ -106,12 +114,12 @@ expand_dims.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
 @expand_dims.rule("transpose")
-def transpose_expand_dims(op, ct, x):
+def transpose_expand_dims(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (reshape(ct, new_sizes=x.shape),)
 
 
 @expand_dims.rule("batch")
-def batch_expand_dims(op, x):
+def batch_expand_dims(op: Op, x: Batched) -> Batched:
     value = batching.move_axis(x.value, x.axis, 0)
     return Batched(expand_dims(value, dimensions=tuple(d + 1 for d in op.params["dimensions"])), 0)
 
@@ -120,19 +128,19 @@ def batch_expand_dims(op, x):
 
 
 @transpose.rule("transpose")
-def transpose_transpose(op, ct, x):
+def transpose_transpose(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (transpose(ct, permutation=inverse(op.params["permutation"])),)
 
 
 @transpose.rule("batch")
-def batch_transpose(op, x):
+def batch_transpose(op: Op, x: Batched) -> Batched:
     axis = x.axis
     shifted = tuple([p + (p >= axis) for p in op.params["permutation"]])
     return Batched(transpose(x.value, permutation=(axis, *shifted)), 0)
 
 
 # ---------------------------------------------------------------------------------------------------- rev
-def rev_aval(x, dimensions):
+def rev_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     checks.axes_valid("rev", dimensions, x.ndim)
     return x
 
@@ -141,23 +149,28 @@ rev = Primitive("rev", rev_aval, kinds=("structural",), doc="x with some dimensi
 
 
 @rev.rule("lower")
-def lower_rev(op, x):
+def lower_rev(op: Site, x: str) -> str:
     return op.emit(f"stablehlo.reverse {x}, dims = {int_list(op['dimensions'])} : {op.out.mlir}")
 
 
 @rev.rule("transpose")
-def transpose_rev(op, ct, x):
+def transpose_rev(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (op(ct),)
 
 
 @rev.rule("batch")
-def batch_rev(op, x):
+def batch_rev(op: Op, x: Batched) -> Batched:
     shifted = tuple([d + (d >= x.axis) for d in op.params["dimensions"]])
     return Batched(rev(x.value, dimensions=shifted), x.axis)
 
 
 # -------------------------------------------------------------------------------------------------- slice
-def slice_aval(x, start_indices, limit_indices, strides=None):
+def slice_aval(
+    x: ShapedArray,
+    start_indices: tuple[int, ...],
+    limit_indices: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+) -> ShapedArray:
     steps = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
         raise ShapeError(
@@ -180,7 +193,7 @@ slice = Primitive("slice", slice_aval, kinds=("structural",), doc="a box of x, e
 
 
 @slice.rule("lower")
-def lower_slice(op, x):
+def lower_slice(op: Site, x: str) -> str:
     starts, limits = op["start_indices"], op["limit_indices"]
     steps = op.params.get("strides") or (1,) * len(starts)
     spans = ", ".join([f"{lo}:{hi}:{s}" for lo, hi, s in zip(starts, limits, steps, strict=True)])
@@ -188,7 +201,7 @@ def lower_slice(op, x):
 
 
 @slice.rule("transpose")
-def transpose_slice(op, ct, x):
+def transpose_slice(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     starts, steps = op.params["start_indices"], op.params.get("strides") or (1,) * x.ndim
     spans = [(n - 1) * s + 1 if n else 0 for n, s in zip(typeof(ct).shape, steps, strict=True)]
     config = tuple(
@@ -201,8 +214,8 @@ def transpose_slice(op, ct, x):
 
 
 @slice.rule("batch")
-def batch_slice(op, x):
-    def insert(values, extra):
+def batch_slice(op: Op, x: Batched) -> Batched:
+    def insert(values: tuple[int, ...], extra: int) -> Any:
         return (*values[: x.axis], extra, *values[x.axis :])
 
     strides = op.params.get("strides")
@@ -218,7 +231,7 @@ def batch_slice(op, x):
 
 
 # ---------------------------------------------------------------------------------------------------- pad
-def pad_aval(x, value, padding_config):
+def pad_aval(x: ShapedArray, value: ShapedArray, padding_config: Any) -> ShapedArray:
     checks.same_dtype("pad", x, value)
     if value.shape:
         raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
@@ -245,7 +258,7 @@ pad = Primitive(
 
 
 @pad.rule("lower")
-def lower_pad(op, x, value):
+def lower_pad(op: Site, x: str, value: str) -> str:
     config, (a, v) = op["padding_config"], op.in_avals
     if op.cut_over > 1 and any(mid for _, _, mid in config):
         return _pad_apart(op, x, value)
@@ -256,7 +269,7 @@ def lower_pad(op, x, value):
     )
 
 
-def _pad_apart(op, x, value):
+def _pad_apart(op: Site, x: Any, value: Any) -> Any:
     """A pad with values between elements, as the compiler can cut it up. Where it cuts off elements in one
     operation, too, the compiler ends the process; between unequal parts it puts too few or too many.
     """
@@ -277,19 +290,19 @@ def _pad_apart(op, x, value):
     return op.emit(f"stablehlo.slice {x} [{', '.join(kept)}] : ({more.mlir}) -> {op.out.mlir}")
 
 
-def _columns(config):
+def _columns(config: Any) -> Any:
     return zip(*config, strict=True) if config else ((), (), ())
 
 
 @pad.rule("jvp")
-def jvp_pad(op, x, value):
+def jvp_pad(op: Op, x: Dual, value: Dual) -> Dual:
     return Dual(
         op(x.primal, value.primal), op(zeros.instantiate(x.tangent), zeros.instantiate(value.tangent))
     )
 
 
 @pad.rule("transpose")
-def transpose_pad(op, ct, x, value):
+def transpose_pad(op: Op, ct: Value, x: Linear, value: np.generic) -> tuple[Value | None, ...]:
     config = op.params["padding_config"]
     inner = outer = None
     if type(x) is Linear:
@@ -308,13 +321,13 @@ def transpose_pad(op, ct, x, value):
     return inner, outer
 
 
-def typeof_operand(op, ct, x):
+def typeof_operand(op: Op, ct: Any, x: Any) -> Any:
     """The aval of pad's operand, whether it is linear or known."""
     return x.aval if type(x) is Linear else typeof(x)
 
 
 @pad.rule("batch")
-def batch_pad(op, x, value):
+def batch_pad(op: Op, x: Batched, value: Batched) -> Batched:
     config = op.params["padding_config"]
     if value.axis is None:
         return Batched(
@@ -336,7 +349,7 @@ def batch_pad(op, x, value):
 
 
 # -------------------------------------------------------------------------------------------- concatenate
-def concatenate_aval(*arrays, dimension):
+def concatenate_aval(*arrays: ShapedArray, dimension: int) -> ShapedArray:
     if not arrays:
         raise TypeError("concatenate needs at least one array")
     checks.same_dtype("concatenate", *arrays)
@@ -360,7 +373,7 @@ concatenate = Primitive(
 
 
 @concatenate.rule("lower")
-def lower_concatenate(op, *arrays):
+def lower_concatenate(op: Site, *arrays: str) -> str:
     if few_bits.less_than_a_byte(op.out.dtype):  # the CPU's compiler ends the process over it
         return few_bits.in_wider(op, arrays)[0]
     types = ", ".join([a.mlir for a in op.in_avals])
@@ -370,7 +383,7 @@ def lower_concatenate(op, *arrays):
 
 
 @concatenate.rule("transpose")
-def transpose_concatenate(op, ct, *arrays):
+def transpose_concatenate(op: Op, ct: Value, *arrays: Linear | Value) -> tuple[Value | None, ...]:
     dimension, at, parts = op.params["dimension"], 0, []
     full = typeof(ct).shape
     for a in arrays:
@@ -386,12 +399,12 @@ def transpose_concatenate(op, ct, *arrays):
 
 
 @concatenate.rule("batch")
-def batch_concatenate(op, *arrays):
+def batch_concatenate(op: Op, *arrays: Batched) -> Batched:
     return Batched(concatenate(*batching.at_front(*arrays), dimension=op.params["dimension"] + 1), 0)
 
 
 # --------------------------------------------------------------------------------------------------- iota
-def iota_aval(*, dtype, shape, dimension):
+def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> ShapedArray:
     if dtypes.kind(dtype) not in checks.NUMBERS:
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
     if not 0 <= dimension < len(shape):
@@ -403,5 +416,5 @@ iota = Primitive("iota", iota_aval, doc="0, 1, 2, ... along a dimension")
 
 
 @iota.rule("lower")
-def lower_iota(op):
+def lower_iota(op: Site) -> str:
     return op.emit(f"stablehlo.iota dim = {op['dimension']} : {op.out.mlir}")

@@ -5,11 +5,19 @@ batches by lining up its operands, a linear one is its own derivative, a bilinea
 rule.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.lowering.module import lower
 from rabbet.primitives import batching, contracts, elementwise, layout, reducing, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
 from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
 jvp = RuleTable(
     "jvp",
@@ -70,7 +78,7 @@ collective = RuleTable(
 
 
 @jvp.kind("bilinear")
-def product_rule(op, x, y):
+def product_rule(op: Op, x: Dual, y: Dual) -> Dual:
     out = op(x.primal, y.primal)
     left = x.tangent if type(x.tangent) is Zero else op(x.tangent, y.primal)
     right = y.tangent if type(y.tangent) is Zero else op(x.primal, y.tangent)
@@ -78,13 +86,13 @@ def product_rule(op, x, y):
 
 
 @jvp.kind("structural", "linear")
-def same_on_tangents(op, *duals):
+def same_on_tangents(op: Op, *duals: Dual) -> Dual:
     out = op(*[d.primal for d in duals])
     return Dual(out, op(*[zeros.instantiate(d.tangent) for d in duals]))
 
 
 @batch.kind("elementwise")
-def line_up(op, *operands):
+def line_up(op: Op, *operands: Batched) -> Batched:
     """All at one axis: nothing to move. Else every full-rank operand gets the batch dimension where the
     first has it.
     """
@@ -106,17 +114,17 @@ def line_up(op, *operands):
     return _batched(op, out, axis)
 
 
-def _batched(op, out, axis):
+def _batched(op: Op, out: Value, axis: int) -> Any:
     return [Batched(o, axis) for o in out] if op.primitive.multiple_results else Batched(out, axis)
 
 
-def logical_shape(b):
+def logical_shape(b: Batched) -> tuple[int, ...]:
     """The shape of ``b`` without its batch dimension."""
     have = typeof(b.value).shape
     return have if b.axis is None else have[: b.axis] + have[b.axis + 1 :]
 
 
-def _placed(b, logical, full, axis, size):
+def _placed(b: Batched, logical: tuple[int, ...], full: tuple[int, ...], axis: int, size: int) -> Value:
     if logical == full:
         return batching.at_axis(b, axis, size)
     if b.axis is None:

@@ -5,6 +5,10 @@ moves such elements about, and lets that package look inside: ``to_physical`` an
 the type, not the memory.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes
 from rabbet.lowering.extended import EXTENDED, lowers_stored
 from rabbet.primitives import batching
@@ -13,8 +17,14 @@ from rabbet.program.avals import ShapedArray
 from rabbet.rules.payloads import Batched
 from rabbet.rules.primitive import Primitive
 
+if TYPE_CHECKING:
+    from rabbet.dtypes.specs import ExtendedDType
+    from rabbet.lowering.operation import Site
+    from rabbet.random.keys import KeyDType
+    from rabbet.rules.operator import Op
 
-def to_physical_aval(x):
+
+def to_physical_aval(x: ShapedArray) -> ShapedArray:
     if not isinstance(x.dtype, dtypes.ExtendedDType):
         raise TypeError(
             f"to_physical takes an array of an extended dtype, such as random keys, got {x.str_short()}"
@@ -27,7 +37,7 @@ to_physical = Primitive(
 )
 
 
-def from_physical_aval(x, dtype):
+def from_physical_aval(x: ShapedArray, dtype: ExtendedDType | KeyDType) -> ShapedArray:
     if not isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"from_physical makes arrays of an extended dtype, not of {dtype!r}")
     rank = len(dtype.physical_shape)
@@ -51,24 +61,24 @@ from_physical.rule("jvp")(no_tangent)
 
 
 @to_physical.rule("lower")
-def lower_to_physical(op, x):
+def lower_to_physical(op: Site, x: str) -> str:
     return x
 
 
 @from_physical.rule("lower")
-def lower_from_physical(op, x):
+def lower_from_physical(op: Site, x: str) -> str:
     return x
 
 
 @to_physical.rule("batch")
-def batch_to_physical(op, x):
+def batch_to_physical(op: Op, x: Any) -> Any:
     return Batched(
         op(x.value), x.axis
     )  # the dimensions of storage come last, so the others keep their places
 
 
 @from_physical.rule("batch")
-def batch_from_physical(op, x):
+def batch_from_physical(op: Op, x: Any) -> Any:
     return Batched(op(batching.move_axis(x.value, x.axis, 0)), 0)
 
 

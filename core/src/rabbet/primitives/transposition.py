@@ -6,6 +6,10 @@ of a ``Jaxpr``. Each is given to its primitive's ``transpose`` rule; cotangents 
 times are added.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import MissingRule
 from rabbet.primitives import barrier, elementwise, pieces, zeros
 from rabbet.primitives.standard import transpose
@@ -18,8 +22,13 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import ClosedJaxpr, Jaxpr
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
-def backward(equations, cotangents):
+
+def backward(equations: Any, cotangents: Any) -> None:
     """Pull cotangents back through linear equations.
 
     Args:
@@ -97,7 +106,7 @@ def backward(equations, cotangents):
         ctx.where = outer
 
 
-def put_together(waiting, variables, cotangents, summed):
+def put_together(waiting: Any, variables: Any, cotangents: Any, summed: Any) -> None:
     """Add the cotangents by slices of some variables, those of all slices of one at once where they are side
     by side.
     """
@@ -113,12 +122,12 @@ def put_together(waiting, variables, cotangents, summed):
             add_to(cotangents, v, contribution)
 
 
-def of_anybody(ct):
+def of_anybody(ct: Zero | Value) -> Zero | Value:
     """A cotangent, or a symbolic zero, whose type says nothing of how it lies."""
     return ct if type(ct) is Zero else zeros.hidden(ct)
 
 
-def transposed_parts(parts, op, ct, operands):
+def transposed_parts(parts: Any, op: Op, ct: Any, operands: Any) -> Any:
     """Transpose an operation by transposing what its decomposition is made of."""
     linear = tuple([type(x) is Linear for x in operands])
     several = op.primitive.multiple_results
@@ -133,14 +142,14 @@ def transposed_parts(parts, op, ct, operands):
     return tuple([next(results) if lin else None for lin in linear])
 
 
-def kept_apart(ct):
+def kept_apart(ct: Value) -> Any:
     """A cotangent that was added up, behind a barrier where it becomes part of a program and is worth it."""
     if type(ct) is Tracer and (ct.aval.is_symbolic or ct.aval.size >= barrier.WORTH_KEEPING):
         return barrier.keep_apart(ct)
     return ct
 
 
-def add_to(cotangents, v, contribution):
+def add_to(cotangents: dict[Any, Any], v: Var, contribution: Value) -> None:
     """Add one more cotangent of ``v``.
 
     Example:
@@ -157,7 +166,7 @@ def add_to(cotangents, v, contribution):
     cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
 
 
-def transposed_program(jaxpr, linear, nonzero):
+def transposed_program(jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> Any:
     """The program that transposes ``jaxpr`` in some of its inputs; made once.
 
     Args:
@@ -182,7 +191,9 @@ def transposed_program(jaxpr, linear, nonzero):
     return lasting(jaxpr, key, jaxpr.once(key, lambda: _transpose(jaxpr, linear, nonzero)), 2)
 
 
-def lasting(jaxpr, key, made, at=None):
+def lasting(
+    jaxpr: Jaxpr, key: tuple[tuple[bool, ...] | str, ...], made: Any, at: Any = None
+) -> tuple[Any, ...] | ClosedJaxpr:
     """What was made once for ``jaxpr``; it is forgotten where it captured what does not last, a tracer."""
     captured = made.consts if at is None else made[at]
     if any(type(c) is Tracer for c in captured):
@@ -190,12 +201,12 @@ def lasting(jaxpr, key, made, at=None):
     return made
 
 
-def _transpose(jaxpr, linear, nonzero):
+def _transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> tuple[Any, ...]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
     ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
     produced = None
 
-    def flat(*args):
+    def flat(*args: Value) -> list[Value]:
         nonlocal produced
         known, given = args[: len(known_avals)], args[len(known_avals) :]
         results = transpose_program(jaxpr, linear, known, nonzero, given)
@@ -206,7 +217,13 @@ def _transpose(jaxpr, linear, nonzero):
     return consts_as_inputs(closed), produced, closed.consts
 
 
-def transpose_program(jaxpr, linear, known, nonzero, given):
+def transpose_program(
+    jaxpr: Jaxpr,
+    linear: tuple[bool, ...],
+    known: list[Value] | tuple[Value, ...],
+    nonzero: tuple[bool, ...],
+    given: list[Value] | tuple[Value, ...],
+) -> list[Value | None]:
     """Transpose ``jaxpr`` under the current interpreter; a cotangent or None per linear input.
 
     Example:

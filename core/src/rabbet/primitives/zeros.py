@@ -2,6 +2,10 @@
 spread operands summed in ``reducing.py``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -12,8 +16,12 @@ from rabbet.program.over_devices import fitted_over
 from rabbet.rules.payloads import Zero
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.typing import Value
 
-def full_of_type(aval, value):
+
+def full_of_type(aval: ShapedArray, value: np.generic | float) -> Any:
     """An array of type ``aval`` filled with a scalar; for float0, the NumPy array of that dtype, for an
     extended dtype elements stored as that scalar.
 
@@ -35,7 +43,7 @@ def full_of_type(aval, value):
     return layout.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
 
 
-def fitted(x, aval):
+def fitted(x: Value, aval: ShapedArray) -> Value:
     """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices.
 
     Raises:
@@ -49,13 +57,13 @@ def fitted(x, aval):
     return x if have is aval.spread else fitted_over(x, have, aval)
 
 
-def hidden(x):
+def hidden(x: Value) -> Value:
     """``x`` where results are laid out by those who take them: its type says nothing of it."""
     aval = getattr(x, "aval", None)
     return x if aval is None or aval.spread is None else aval.spread.hidden(x)
 
 
-def instantiate(t):
+def instantiate(t: Zero | Value) -> Value:
     """``t``, or an array of zeros if it is a symbolic zero.
 
     Example:
@@ -68,7 +76,7 @@ def instantiate(t):
     return full_of_type(t.aval, 0) if type(t) is Zero else t
 
 
-def spread(t, out_shape):
+def spread(t: Value, out_shape: tuple[int, ...]) -> Value:
     """A tangent of shape ``out_shape`` from one that is a scalar beside arrays.
 
     Example:

@@ -5,8 +5,10 @@ all over Rabbet use that: a signature is a tuple of these objects and comparing 
 test. Its StableHLO type text is computed once.
 """
 
+from __future__ import annotations
+
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.errors import ShapeError
@@ -14,6 +16,10 @@ from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
 from rabbet.program.unplaced import Unplaced
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rabbet_jit.layouts import Format
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -71,7 +77,15 @@ class ShapedArray:
     _mlir: Any
     _scalar: Any
 
-    def __new__(cls, shape, dtype, weak_type=False, spread=None, *, sharding=None):
+    def __new__(
+        cls,
+        shape: list[int] | tuple[np.generic | int, ...],
+        dtype: Any,
+        weak_type: bool = False,
+        spread: Any = None,
+        *,
+        sharding: Any = None,
+    ) -> ShapedArray:
         key = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
         try:
             return _interned[key]
@@ -85,7 +99,7 @@ class ShapedArray:
             )
 
     @property
-    def mlir(self):
+    def mlir(self) -> str:
         """The StableHLO type ``tensor<2x3xf32>``; for a typed key that of its storage."""
         if self._mlir is None:
             physical = self.physical
@@ -94,7 +108,7 @@ class ShapedArray:
         return self._mlir
 
     @property
-    def scalar(self):
+    def scalar(self) -> ShapedArray:
         """The aval of one element, as weakly typed as this one: what a Python number becomes beside such an
         array.
         """
@@ -103,7 +117,7 @@ class ShapedArray:
         return self._scalar
 
     @property
-    def physical(self):
+    def physical(self) -> ShapedArray:
         """The aval of the array that stores this one; itself, but for an extended dtype, one that is stored
         as codes, and float0.
         """
@@ -117,16 +131,16 @@ class ShapedArray:
         return self
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes per element."""
         return getattr(self.dtype, "physical_dtype", self.dtype).itemsize
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes in all."""
         return self.physical.size * self.itemsize
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> ShapedArray:
         """The aval that differs from this one in ``shape``, ``dtype``, ``weak_type`` or ``spread``."""
         return ShapedArray(
             changes.get("shape", self.shape),
@@ -135,26 +149,26 @@ class ShapedArray:
             changes["spread"] if "spread" in changes else self._spread_for(changes),
         )
 
-    def _spread_for(self, changes):
+    def _spread_for(self, changes: dict[Any, Any]) -> Any:
         if self.spread is None or changes.get("shape", self.shape) == self.shape:
             return self.spread
         return self.spread.of_shape(self.shape, changes["shape"])
 
-    def without(self, axis):
+    def without(self, axis: int) -> ShapedArray:
         """The aval without a dimension."""
         spread = None if self.spread is None else self.spread.without(axis)
         return self.update(shape=self.shape[:axis] + self.shape[axis + 1 :], spread=spread)
 
     @property
-    def bare(self):
+    def bare(self) -> ShapedArray:
         """The same aval without a word on devices."""
         return self if self.spread is None else ShapedArray(self.shape, self.dtype, self.weak_type)
 
-    def strong(self):
+    def strong(self) -> Any:
         """The same aval without a weak type."""
         return self.update(weak_type=False) if self.weak_type else self
 
-    def to_tangent_aval(self):
+    def to_tangent_aval(self) -> ShapedArray:
         """The aval of a tangent: the same for floating and complex dtypes, float0 for all others."""
         if dtypes.issubdtype(self.dtype, dtypes.inexact):
             return self.strong()
@@ -162,38 +176,38 @@ class ShapedArray:
 
     at_least_vspace = to_tangent_aval  # as libraries for JAX call it too
 
-    def lo_ty(self):
+    def lo_ty(self) -> list[ShapedArray]:
         """The types of the arrays that a value of this type is made of: this one. Libraries for JAX have
         types of their own, whose values are made of several arrays, and ask all types alike.
         """
         return [self]
 
-    def lower_val(self, value):
+    def lower_val(self, value: int) -> list[int]:
         """The arrays that a value of this type is made of."""
         return [value]
 
-    def raise_val(self, value):
+    def raise_val(self, value: int) -> int:
         """The value that is made of these arrays."""
         return value
 
     @property
-    def sharding(self):
+    def sharding(self) -> Unplaced:
         """How axes of a mesh that are part of the type cut its dimensions."""
         found = None if self.spread is None else self.spread.sharding(self)
         return Unplaced(self.ndim) if found is None else found
 
     @property
-    def memory(self):
+    def memory(self) -> str | None:
         """The name of the memory in which values of this type lie; None: the one that devices use unless they
         are told otherwise.
         """
         return None if self.spread is None else self.spread.memory
 
-    def strip_weak_type(self):
+    def strip_weak_type(self) -> Any:
         """``strong``, by JAX's name."""
         return self.strong()
 
-    def str_short(self):
+    def str_short(self) -> Any:
         """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
         ``repr``.
         """
@@ -202,32 +216,32 @@ class ShapedArray:
             return self.spread.shown(dtype, self.shape)
         return f"{dtype}[{','.join(map(str, self.shape))}]"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         """JAX's text, ``float32[2,3]``; a weak type begins with ``~``."""
         name = str(self.dtype)
         shown = f"{name}[{','.join(map(str, self.shape))}]"
         shown = shown if self.spread is None else self.spread.shown(name, self.shape)
         return f"~{shown}" if self.weak_type else shown
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self.shape[0]
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[Any, ...] | type, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.spread)
 
-    def __copy__(self):
+    def __copy__(self) -> ShapedArray:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[Any, Any]) -> ShapedArray:
         return self
 
 
-def _dimension(size):
+def _dimension(size: Any) -> Any:
     if isinstance(size, SymbolicDimension):
         return size
     try:
@@ -241,7 +255,7 @@ def _dimension(size):
     return number
 
 
-def _check_bytes(shape, dtype):
+def _check_bytes(shape: tuple[int, ...], dtype: Any) -> None:
     """Refuse an array whose size in bytes is no 64-bit number: XLA ends the process over it. As in NumPy,
     dimensions of size 0 do not excuse the others.
     """
@@ -255,7 +269,9 @@ def _check_bytes(shape, dtype):
         )
 
 
-def _intern(shape, dtype, weak_type, spread, key):
+def _intern(
+    shape: tuple[int, ...], dtype: Any, weak_type: bool, spread: Any, key: tuple[Any, ...]
+) -> ShapedArray:
     proper = (shape, dtype, weak_type) if spread is None else (shape, dtype, weak_type, spread)
     aval = _alive.get(proper)
     if aval is None:
@@ -303,8 +319,15 @@ class ShapeDtypeStruct:
     __slots__ = ("aval", "sharding")
 
     def __init__(
-        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False
-    ):  # fmt: skip
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Format | None = None,
+        weak_type: Any = False,
+        manual_axis_type: Any = None,
+        is_ref: bool = False,
+    ) -> None:
         if manual_axis_type is not None or is_ref:
             name = "is_ref" if is_ref else "manual_axis_type"
             raise NotImplementedError(
@@ -326,7 +349,7 @@ class ShapeDtypeStruct:
     nbytes = property(lambda self: self.aval.nbytes)
 
     @classmethod
-    def like(cls, x):
+    def like(cls, x: Any) -> Any:
         """That of an array, or of anything with a shape and a dtype.
 
         Example:
@@ -335,7 +358,7 @@ class ShapeDtypeStruct:
         """
         return cls(x.shape, x.dtype, weak_type=bool(getattr(x, "weak_type", False)))
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same with another ``shape``, ``dtype``, ``weak_type`` or ``sharding``."""
         sharding = changes.pop("sharding", self.sharding)
         unknown = set(changes) - {"shape", "dtype", "weak_type"}
@@ -344,18 +367,18 @@ class ShapeDtypeStruct:
         aval = self.aval.update(**changes)
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.aval)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (self.aval, self.sharding) == (
             other.aval,
             other.sharding,
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.aval, self.sharding))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding})"

@@ -2,6 +2,10 @@
 production.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -11,7 +15,7 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, bodies_of, effects_of
 
 
-def check(program):
+def check(program: Any) -> Any:
     """Check that ``program`` is well formed and well typed; return it.
 
     Every variable is defined once and before its use, every equation's outputs have the types that the
@@ -49,7 +53,7 @@ def check(program):
     return program
 
 
-def _check_consts(closed):
+def _check_consts(closed: ClosedJaxpr) -> None:
     if len(closed.consts) != len(closed.jaxpr.constvars):
         raise JaxprTypeError(
             f"the program captures {len(closed.jaxpr.constvars)} arrays, {len(closed.consts)} were given"
@@ -64,7 +68,7 @@ def _check_consts(closed):
             )
 
 
-def _define(v, defined, what):
+def _define(v: Any, defined: set[Any], what: str) -> None:
     if type(v) is not Var or not isinstance(v.aval, ShapedArray):
         raise JaxprTypeError(f"{what} must be a typed variable, got {v!r}")
     if v in defined:
@@ -72,7 +76,7 @@ def _define(v, defined, what):
     defined.add(v)
 
 
-def _check_use(v, defined, what):
+def _check_use(v: Any, defined: set[Any], what: str) -> None:
     if type(v) is Literal:
         if not isinstance(v.aval, ShapedArray) or v.aval.shape or not _is_number(v.value):
             raise JaxprTypeError(f"{what} has a literal that is not a scalar: {v!r}")
@@ -82,13 +86,13 @@ def _check_use(v, defined, what):
         raise JaxprTypeError(f"{what} reads {v!r} before it is defined")
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 0
     return python_scalars.is_python_scalar(value) or isinstance(value, np.generic)
 
 
-def _check_equation(i, eqn, defined, effects):
+def _check_equation(i: Any, eqn: Any, defined: Any, effects: Any) -> None:
     what = f"equation {i}, {eqn.op}"
     for v in eqn.inputs:
         _check_use(v, defined, what)
@@ -118,5 +122,5 @@ def _check_equation(i, eqn, defined, effects):
         _define(v, defined, f"an output of {what}")
 
 
-def _types(avals):
+def _types(avals: list[ShapedArray] | tuple[ShapedArray, ...]) -> str:
     return ", ".join(f"{a.str_short()}{' (weak)' if a.weak_type else ''}" for a in avals)

@@ -5,8 +5,13 @@ This object is read on every bind, so it is one thread-local with class attribut
 thread.
 """
 
+from __future__ import annotations
+
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rabbet.runtime.evaluation import Evaluation
 
 
 class Context(threading.local):
@@ -25,14 +30,14 @@ class Context(threading.local):
     axes: tuple = ()
     is_lowering: bool = False
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "context"  # there is one; a function that refers to it can be sent to another process
 
 
 context = Context()
 
 
-def set_bottom(interpreter):
+def set_bottom(interpreter: Evaluation) -> None:
     """Name the interpreter that every thread starts with: evaluation. Called once, when ``rabbet`` is
     composed.
     """

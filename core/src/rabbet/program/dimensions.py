@@ -1,7 +1,12 @@
 """Dimensions that are expressions over sizes that are known when a program is called."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class SymbolicDimension:
@@ -42,7 +47,7 @@ class SymbolicDimension:
         raise NotImplementedError(f"{type(self).__name__} has no __jax_array__")
 
 
-def dimension_of(size):
+def dimension_of(size: Value) -> Any:
     """A dimension: symbolic as it is, else the int that it means.
 
     Raises:
@@ -56,7 +61,7 @@ def dimension_of(size):
     return size if isinstance(size, SymbolicDimension) else operator.index(size)
 
 
-def reach_of(item, size):
+def reach_of(item: Any, size: Any) -> Any:
     """What ``range(*item.indices(size))`` is for a slice of a symbolic dimension, or with symbolic bounds:
     the first position, how many, and the step.
 
@@ -78,16 +83,16 @@ def reach_of(item, size):
     return start, _quotient(at_least(stop - start, 0), step), step
 
 
-def _quotient(size, step):
+def _quotient(size: Any, step: Any) -> Any:
     return size if step == 1 else (size + (step - 1)) // step
 
 
-def _clipped(bound, size):
+def _clipped(bound: Any, size: Any) -> Any:
     bound = dimension_of(bound)
     return at_least(size + bound, 0) if bound < 0 else at_most(bound, size)
 
 
-def exceeds(size, most):
+def exceeds(size: int, most: int) -> bool:
     """Whether a dimension is larger than a number so large that symbolic ones, counted in 32 bits, are not.
 
     Example:
@@ -98,21 +103,21 @@ def exceeds(size, most):
     return not isinstance(size, SymbolicDimension) and size > most
 
 
-def at_least(x, n):
+def at_least(x: Any, n: Any) -> Any:
     """The larger of two dimensions."""
     if isinstance(x, SymbolicDimension):
         return x.at_least(n)
     return n.at_least(x) if isinstance(n, SymbolicDimension) else max(x, n)
 
 
-def at_most(x, n):
+def at_most(x: Any, n: Any) -> Any:
     """The smaller of two dimensions."""
     if isinstance(x, SymbolicDimension):
         return x.at_most(n)
     return n.at_most(x) if isinstance(n, SymbolicDimension) else min(x, n)
 
 
-def broadcast(shapes):
+def broadcast(shapes: Any) -> Any:
     """The shape that shapes with symbolic dimensions broadcast to.
 
     Raises:
@@ -129,7 +134,7 @@ def broadcast(shapes):
     return tuple(out)
 
 
-def is_symbolic(shape):
+def is_symbolic(shape: tuple[int | None, ...]) -> bool:
     """Whether some dimension of a shape is symbolic."""
     return any(isinstance(d, SymbolicDimension) for d in shape)
 

@@ -6,7 +6,9 @@ of their equations, so that nobody drops, repeats or reorders an equation that h
 which programs are started: lowering passes a token from one to the next.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 
 class Effect(NamedTuple):
@@ -30,16 +32,16 @@ class Effect(NamedTuple):
     ordered: bool = False
     observes: bool = False
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"ordered {self.name}" if self.ordered else self.name
 
 
-def ordered(effects):
+def ordered(effects: frozenset[Any]) -> Any:
     """The ordered ones among ``effects``, as the tuple in whose order their tokens are passed on."""
     return tuple(sorted([e for e in effects if e.ordered]))
 
 
-def effect_names(effects):
+def effect_names(effects: list[Effect] | frozenset[Any]) -> str:
     """Effects in words, sorted.
 
     Example:

@@ -1,13 +1,16 @@
 """Programs as HTML, for notebooks: their text beside the user's lines."""
 
+from __future__ import annotations
+
 from html import escape
+from typing import Any
 
 # Colours and fonts are those of the page around it; notebooks take styles of elements and no style sheets.
 CODE = "font-family:monospace;white-space:pre;text-align:left;padding:0 1em 0 0"
 PLACE = "font-family:monospace;white-space:pre;text-align:left;opacity:0.6;padding:0"
 
 
-def program_html(lines):
+def program_html(lines: Any) -> Any:
     """A table with a row for each of the ``program_lines``: the text, and the line that it comes from."""
     rows = []
     for line, position in lines:

@@ -5,7 +5,10 @@ that the function captured; they are inputs of the program, not text in it. Scal
 stand in equations as literals.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.messages import source_positions
 from rabbet.program.context import context
@@ -13,8 +16,13 @@ from rabbet.program.effects import NONE
 from rabbet.program.python_scalars import NARROWED, typed_scalar
 from rabbet.program.text import program_lines, text_of
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.typing import Value
 
-def _short(aval):
+
+def _short(aval: ShapedArray | str) -> str:
     return aval.str_short() if hasattr(aval, "str_short") else repr(aval)
 
 
@@ -31,10 +39,10 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var:{_short(self.aval)}"
 
 
@@ -50,7 +58,7 @@ class Literal:
 
     __slots__ = ("value", "aval")
 
-    def __init__(self, value, aval):
+    def __init__(self, value: Any, aval: Any) -> None:
         # NumPy's own scalars of 64 bits would be narrowed where the value is computed with.
         if type(value) in NARROWED and value.dtype == aval.dtype:
             value = typed_scalar(value, aval)
@@ -59,7 +67,7 @@ class Literal:
 
     val = property(lambda self: self.value, doc="JAX's name for ``value``.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.value}:{_short(self.aval)}"
 
 
@@ -78,7 +86,7 @@ class Equation:
 
     __slots__ = ("op", "inputs", "outputs", "where")
 
-    def __init__(self, op, inputs, outputs, where=None):
+    def __init__(self, op: Any, inputs: Any, outputs: Any, where: Any = None) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
@@ -90,7 +98,15 @@ class Equation:
     outvars = property(lambda self: self.outputs, doc="JAX's name for ``outputs``.")
     effects = property(lambda self: effects_of(self.op), doc="What it does besides computing.")
 
-    def replace(self, *, invars=None, outvars=None, primitive=None, params=None, **of_jax):
+    def replace(
+        self,
+        *,
+        invars: Any = None,
+        outvars: Any = None,
+        primitive: Any = None,
+        params: Any = None,
+        **of_jax: Any,
+    ) -> Any:
         """The same equation with other parts; None keeps a part. What else JAX's equations have (``effects``,
         ``source_info``, ``ctx``) follows from these here.
         """
@@ -106,16 +122,16 @@ class Equation:
         )
 
     @property
-    def source_info(self):
+    def source_info(self) -> Any:
         """The user's line, a ``Position``, whose ``name_stack`` has the scopes around it; None where no line
         of the user's made it.
         """
         return None if self.where is None else source_positions.scoped_position(self.where)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[Op | list[Any], ...] | type, ...]:
         return Equation, (self.op, self.inputs, self.outputs)  # the user's line is of this process
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.outputs} = {self.op} {self.inputs}"
 
 
@@ -164,7 +180,15 @@ class Jaxpr:
 
     __slots__ = ("invars", "outvars", "equations", "constvars", "effects", "name", "memo", "__weakref__")
 
-    def __init__(self, invars, outvars, equations, constvars=(), effects=None, name="f"):
+    def __init__(
+        self,
+        invars: Any,
+        outvars: Any,
+        equations: Any,
+        constvars: Any = (),
+        effects: Any = None,
+        name: Any = "f",
+    ) -> None:
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.equations = equations
@@ -183,9 +207,16 @@ class Jaxpr:
     debug_info = property(lambda self: DebugInfo(self.name), doc="What it was traced from.")
 
     def replace(
-        self, *, invars=None, outvars=None, eqns=None, constvars=None, effects=None, name=None,
-        debug_info=None,
-    ):  # fmt: skip
+        self,
+        *,
+        invars: Any = None,
+        outvars: Any = None,
+        eqns: Any = None,
+        constvars: Any = None,
+        effects: Any = None,
+        name: Any = None,
+        debug_info: Any = None,
+    ) -> Any:
         """The same program with other parts; None keeps a part, and effects are those of the equations.
         ``debug_info`` gives a name.
         """
@@ -199,7 +230,7 @@ class Jaxpr:
             self.name if name is None else name,
         )
 
-    def once(self, key, make):
+    def once(self, key: tuple[Any, ...] | str, make: Callable[..., Any]) -> Any:
         """``make()``, computed once for this program and ``key``."""
         try:
             made = self.memo[key]
@@ -209,14 +240,14 @@ class Jaxpr:
             return made
         return self if made is ITSELF else made
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return text_of(self)
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """The program's text; JAX's options for it change nothing here."""
         return text_of(self)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """What notebooks show: the program beside the user's lines."""
         from rabbet.program.html import program_html  # notebooks only
 
@@ -236,11 +267,11 @@ class ClosedJaxpr:
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
-    def __init__(self, jaxpr, consts):
+    def __init__(self, jaxpr: Any, consts: Any) -> None:
         self.jaxpr = jaxpr.jaxpr if type(jaxpr) is ClosedJaxpr else jaxpr
         self.consts = consts
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter((self.jaxpr, self.consts))
 
     literals = property(lambda self: self.consts, doc="``consts``, as libraries for JAX call them too.")
@@ -254,43 +285,43 @@ class ClosedJaxpr:
     debug_info = property(lambda self: self.jaxpr.debug_info, doc="What it was traced from.")
 
     @property
-    def eqns(self):
+    def eqns(self) -> list[Equation]:
         """The program's equations."""
         return self.jaxpr.equations
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> tuple[ShapedArray, ...]:
         """The types of its inputs."""
         return self.jaxpr.in_avals
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of its outputs."""
         return self.jaxpr.out_avals
 
     @property
-    def effects(self):
+    def effects(self) -> frozenset[Any]:
         """What it does besides computing."""
         return self.jaxpr.effects
 
-    def replace(self, *, jaxpr=None, consts=None, **parts):
+    def replace(self, *, jaxpr: Any = None, consts: Any = None, **parts: Any) -> Any:
         """The same with other ``consts``, and with another program or parts of it, as ``Jaxpr.replace``."""
         program = (self.jaxpr if jaxpr is None else jaxpr.jaxpr).replace(**parts)
         return ClosedJaxpr(program, self.consts if consts is None else consts)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.jaxpr)
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """The program's text, as ``Jaxpr.pretty_print``."""
         return self.jaxpr.pretty_print()
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """What notebooks show: the program beside the user's lines."""
         return self.jaxpr._repr_html_()
 
 
-def consts_as_inputs(closed):
+def consts_as_inputs(closed: ClosedJaxpr) -> Any:
     """The same program with its captured arrays as leading inputs, as bodies of other programs have it.
 
     Example:
@@ -311,7 +342,9 @@ def consts_as_inputs(closed):
     )
 
 
-def evaluate(jaxpr, args, consts=()):
+def evaluate(
+    jaxpr: Jaxpr, args: list[Any] | tuple[Value, ...], consts: list[Value] | tuple[Any, ...] = ()
+) -> Any:
     """Run a program on ``args`` under the current interpreter; a list of outputs.
 
     Example:
@@ -343,7 +376,7 @@ def evaluate(jaxpr, args, consts=()):
     return [env[v] if type(v) is Var else v.value for v in jaxpr.outvars]
 
 
-def last_uses(jaxpr):
+def last_uses(jaxpr: Jaxpr) -> dict[Any, Any]:
     """For each variable the index of the last equation that reads it; outputs map to the number of
     equations.
     """
@@ -358,7 +391,7 @@ def last_uses(jaxpr):
     return last
 
 
-def bodies_of(op):
+def bodies_of(op: Op) -> Any:
     """The programs that an operator carries in its parameters, by parameter name.
 
     Example:
@@ -402,7 +435,7 @@ class Enclosing:
         raise NotImplementedError(f"{type(self).__name__}.programs")
 
 
-def effects_of(op):
+def effects_of(op: Any) -> Any:
     """The effects of an operator and of the programs that it carries.
 
     Example:
@@ -420,7 +453,7 @@ def effects_of(op):
     return effects
 
 
-def effects_in(equations):
+def effects_in(equations: list[Equation]) -> frozenset[Any]:
     """The effects of a list of equations."""
     effects = NONE
     for eqn in equations:

@@ -8,7 +8,16 @@ Objects of different classes speak of different things, and a type may say sever
 one object of each class. Who asks for one class uses ``part_of``, and ``with_part`` leaves the others alone.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.program.interned import Alive
+
+if TYPE_CHECKING:
+    from rabbet.primitives.memories import InMemory
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
 
 _alive = Alive()
 
@@ -29,9 +38,9 @@ class OverDevices:
 
     __slots__ = ()
     # The memory in which values of the type lie; None: this says nothing of it.
-    memory: "str | None" = None
+    memory: str | None = None
 
-    def results(self, op, avals, outs):
+    def results(self, op: Op, avals: Any, outs: Any) -> Any:
         """The types of an operation's results, of which at least one operand has such a type.
 
         Args:
@@ -45,51 +54,51 @@ class OverDevices:
         """
         raise NotImplementedError(f"{type(self).__name__} must type results: define results")
 
-    def fitted(self, x, aval):
+    def fitted(self, x: Any, aval: Any) -> Any:
         """``x`` as a value of type ``aval``, whose ``spread`` is this one where it has any; else that of
         ``x`` is.
         """
         raise NotImplementedError(f"{type(self).__name__} must bring values to types: define fitted")
 
-    def joined(self, other):
+    def joined(self, other: Any) -> Any:
         """What covers this one and another, or None."""
         raise NotImplementedError(f"{type(self).__name__} must join types: define joined")
 
-    def hidden(self, x):
+    def hidden(self, x: Any) -> Any:
         """``x`` for those who lay results out themselves: rules that transpose, and functions that were told
         ``out_sharding``.
         """
         return x
 
-    def of_shape(self, old, new):
+    def of_shape(self, old: Any, new: Any) -> Any:
         """What a type says that differs in its shape."""
         return self
 
-    def without(self, axis):
+    def without(self, axis: Any) -> Any:
         """What a type says that has one dimension less."""
         return self
 
-    def text(self, aval):
+    def text(self, aval: ShapedArray) -> None:
         """How the compiler is told that a value of this type lies so: the text of a sharding, or None."""
         return
 
-    def sharding(self, aval):
+    def sharding(self, aval: Any) -> None:
         """What ``aval.sharding`` is."""
         return
 
-    def dimensions(self, shape):
+    def dimensions(self, shape: Any) -> Any:
         """How the short form of a type writes its dimensions, which may be words already."""
         return shape
 
-    def before(self):
+    def before(self) -> Any:
         """What the short form of a type has between its dtype and its dimensions."""
         return ""
 
-    def behind(self):
+    def behind(self) -> Any:
         """What the short form of a type has behind its dimensions."""
         return str(self)
 
-    def shown(self, dtype, shape):
+    def shown(self, dtype: Any, shape: Any) -> Any:
         """The short form of a type."""
         return f"{dtype}{self.before()}[{','.join(map(str, self.dimensions(shape)))}]{self.behind()}"
 
@@ -100,7 +109,7 @@ class Several(OverDevices):
     __slots__ = ("parts", "__weakref__")
     parts: tuple
 
-    def __new__(cls, parts):
+    def __new__(cls, parts: Any) -> Any:
         made = _alive.get(parts)
         if made is None:
             made = object.__new__(cls)
@@ -108,74 +117,74 @@ class Several(OverDevices):
             made = _alive.only(parts, made)
         return made
 
-    def hidden(self, x):
+    def hidden(self, x: Any) -> Any:
         """``x`` for those who lay results out themselves."""
         for part in self.parts:
             x = part.hidden(x)
         return x
 
-    def of_shape(self, old, new):
+    def of_shape(self, old: Any, new: Any) -> Any:
         """Each part's, of a type that differs in its shape."""
         return _together([part.of_shape(old, new) for part in self.parts])
 
-    def without(self, axis):
+    def without(self, axis: Any) -> Any:
         """Each part's, of a type that has one dimension less."""
         return _together([part.without(axis) for part in self.parts])
 
-    def text(self, aval):
+    def text(self, aval: Any) -> Any:
         """That of the part that has one."""
         return next(filter(None, [part.text(aval) for part in self.parts]), None)
 
-    def sharding(self, aval):
+    def sharding(self, aval: Any) -> Any:
         """That of the part that has one."""
         return next(filter(None, [part.sharding(aval) for part in self.parts]), None)
 
-    def dimensions(self, shape):
+    def dimensions(self, shape: Any) -> Any:
         """With the words of each part."""
         for part in self.parts:
             shape = part.dimensions(shape)
         return shape
 
     @property
-    def memory(self):
+    def memory(self) -> Any:  # type: ignore[override]
         """That of the part that has one."""
         return next(filter(None, [part.memory for part in self.parts]), None)
 
-    def before(self):
+    def before(self) -> Any:
         """What each part says there."""
         return "".join([part.before() for part in self.parts])
 
-    def behind(self):
+    def behind(self) -> Any:
         """What each part says there."""
         return "".join([part.behind() for part in self.parts])
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return " ".join(map(repr, self.parts))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return Several, (self.parts,)
 
 
-def parts_of(spread):
+def parts_of(spread: Any) -> dict[Any, Any]:
     """What a type says of devices, by the class that says it."""
     if spread is None:
         return {}
     return {type(part): part for part in (spread.parts if type(spread) is Several else (spread,))}
 
 
-def memory_of(aval):
+def memory_of(aval: ShapedArray) -> Any:
     """The memory in which values of a type lie: its name, or None for the one that devices use unless they
     are told otherwise.
     """
     return None if aval.spread is None else aval.spread.memory
 
 
-def _together(parts):
+def _together(parts: Any) -> Any:
     found = sorted([part for part in parts if part is not None], key=lambda part: type(part).__name__)
     return None if not found else found[0] if len(found) == 1 else Several(tuple(found))
 
 
-def part_of(spread, kind):
+def part_of(spread: Any, kind: type) -> Any:
     """What a type says of devices in one regard: an object of the class ``kind``, or None.
 
     Example:
@@ -188,7 +197,7 @@ def part_of(spread, kind):
     return parts_of(spread).get(kind) if type(spread) is Several else None
 
 
-def with_part(spread, kind, part):
+def with_part(spread: Any, kind: type, part: InMemory | None) -> InMemory | None:
     """What a type says of devices, with ``part`` in the place of what it says in the regard of ``kind``; with
     None it says nothing there.
 
@@ -205,7 +214,9 @@ def with_part(spread, kind, part):
     return _together([*[p for k, p in parts_of(spread).items() if k is not kind], part])
 
 
-def results_over(op, avals, outs):
+def results_over(
+    op: Op, avals: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
+) -> tuple[ShapedArray, ...]:
     """The types of an operation's results, ``outs`` as its shape rule gives them, by what those of its
     operands say of devices.
     """
@@ -214,7 +225,7 @@ def results_over(op, avals, outs):
     return outs
 
 
-def fitted_over(x, have, aval):
+def fitted_over(x: Any, have: Any, aval: Any) -> Any:
     """``x``, whose type says ``have`` of devices, as a value of type ``aval``.
 
     Example:
@@ -230,7 +241,7 @@ def fitted_over(x, have, aval):
     return x
 
 
-def joined_over(one, other):
+def joined_over(one: Any, other: Any) -> Any:
     """What covers two words of types on devices, each of which may be None."""
     if one is other or other is None:
         return one

@@ -4,6 +4,11 @@ Rules are written with plain numbers (``mul(x, 2.0)``), whatever the dtype of ``
 interpreters, staging and evaluation, ask here what such a number becomes.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -11,12 +16,17 @@ from rabbet.config import config
 from rabbet.dtypes.narrowing import narrowed
 from rabbet.program.avals import ShapedArray
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Batched
+    from rabbet.typing import DType, Value
+
 PYTHON_SCALARS = (bool, int, float, complex)
 _python_scalars = frozenset(PYTHON_SCALARS)
 FLOAT, LARGEST = np.dtype("float32"), float(np.finfo("float32").max)
 
 
-def is_python_scalar(x):
+def is_python_scalar(x: Any) -> Any:
     """Whether ``x`` is a bare Python number, whose dtype is weak.
 
     Example:
@@ -27,7 +37,7 @@ def is_python_scalar(x):
     return type(x) in _python_scalars
 
 
-def operand_avals(op, args, type_of):
+def operand_avals(op: Op, args: list[Batched | Value] | tuple[Any, ...], type_of: Callable[..., Any]) -> Any:
     """The avals of ``args``, with each Python scalar typed by the arrays beside it if the primitive says so.
 
     Args:
@@ -69,14 +79,14 @@ def operand_avals(op, args, type_of):
     return avals
 
 
-def fits(value, dtype):
+def fits(value: Any, dtype: DType) -> bool:
     """Whether a Python scalar may adopt ``dtype`` without changing its kind, as a float as int would."""
     if isinstance(dtype, dtypes.ExtendedDType):
         return False
     return dtypes.kind_rank(type(value)) <= dtypes.kind_rank(dtype)
 
 
-def _scalar_class(scalar):
+def _scalar_class(scalar: type) -> type:
     """A class of one of NumPy's scalars that say by their ``aval`` what their type is: exactly their own
     dtype, where NumPy's own of 64 bits are narrowed (see ``dtypes``), or a weak type.
     """
@@ -97,7 +107,7 @@ NARROWED = frozenset((np.int64, np.uint64, np.float64, np.complex128))
 """NumPy's scalars whose dtype is narrowed where 64 bits are off."""
 
 
-def typed_scalar(value, aval):
+def typed_scalar(value: Any, aval: ShapedArray) -> np.generic:
     """A number with the type ``aval``, one of the default widths or of 64 bits."""
     made = _classes[aval.dtype](value)
     if aval is not type(made).aval:
@@ -105,24 +115,24 @@ def typed_scalar(value, aval):
     return made
 
 
-def typed(value, dtype):
+def typed(value: Any, dtype: DType) -> Any:
     """A scalar operand of exactly ``dtype``: a NumPy scalar, one that says so where NumPy's is narrowed."""
     host = np.asarray(value)
     scalar = (narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype))[()]
     return scalar if dtypes.narrow(scalar.dtype) == dtype else typed_scalar(scalar, ShapedArray((), dtype))
 
 
-def wraps(value, dtype):
+def wraps(value: complex, dtype: DType) -> Any:
     """Whether a Python number stands for another one, by a setting; what is made of it is then not kept."""
     return type(value) is int and modulo(value, dtype) != value
 
 
-def filling(value, dtype):
+def filling(value: Any, dtype: Any) -> Any:
     """A Python number as a scalar operand of exactly ``dtype``; one too large wraps or is an error."""
     return typed(dtypes.numpy_scalar(modulo(value, dtype), dtype), dtype)
 
 
-def as_operand(value, aval):
+def as_operand(value: Any, aval: ShapedArray) -> Any:
     """A Python scalar as something whose own type is ``aval``'s dtype: a Python scalar still, where that is
     the default width.
     """
@@ -135,7 +145,7 @@ def as_operand(value, aval):
     return typed(value, dtype)
 
 
-def modulo(value, dtype):
+def modulo(value: np.generic | float, dtype: DType) -> np.generic | float:
     """A Python int beside an integer ``dtype``: itself; with ``config.python_int_overflow`` at "wrap" its
     value modulo two to the number of bits, if the default int holds it.
     """
@@ -147,7 +157,7 @@ def modulo(value, dtype):
     return int((value - info.min) % (int(info.max) - int(info.min) + 1) + info.min)
 
 
-def as_numpy(value, aval):
+def as_numpy(value: np.generic | float, aval: ShapedArray) -> np.ndarray:
     """A scalar as a NumPy array of its aval's dtype; an int that does not fit raises ``OverflowError``, or is
     taken modulo, as ``config.python_int_overflow`` says.
     """

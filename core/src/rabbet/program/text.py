@@ -1,19 +1,27 @@
 """The text of programs, in JAX's usual form."""
 
+from __future__ import annotations
+
 from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.messages import source_positions
 from rabbet.program.effects import effect_names
 from rabbet.tree import PyTreeDef
 
+if TYPE_CHECKING:
+    from rabbet.messages.source_positions import Position
+    from rabbet.program.jaxpr import Jaxpr, Literal, Var
+    from rabbet.typing import DType
 
-def text_of(jaxpr):
+
+def text_of(jaxpr: Jaxpr) -> str:
     """The text of a program."""
     return "\n".join([line for line, _ in _lines(jaxpr, _Names())])
 
 
-def program_lines(jaxpr):
+def program_lines(jaxpr: Any) -> list[tuple[Position | str | None, ...]]:
     """The lines of a program's text, each with the user's line that it comes from, a ``Position``, or None.
 
     Example:
@@ -29,22 +37,22 @@ def program_lines(jaxpr):
 class _Names:
     """Gives variables the names a, b, ..., z, ba, bb, ... in the order in which they are met."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._names = {}
         self._count = count()
 
-    def __call__(self, v):
+    def __call__(self, v: Any) -> str:
         if is_literal(v):
             return f"{_scalar(v.value, v.aval.dtype)}:{v.aval.str_short()}"
         if v not in self._names:
             self._names[v] = _letters(next(self._count))
         return self._names[v]
 
-    def typed(self, v):
+    def typed(self, v: Any) -> Any:
         return f"{self(v)}:{v.aval.str_short()}{'*' if v.aval.weak_type and not is_literal(v) else ''}"
 
 
-def _letters(n):
+def _letters(n: int) -> str:
     digits = ""
     while True:
         n, digit = divmod(n, 26)
@@ -53,16 +61,16 @@ def _letters(n):
             return digits
 
 
-def _scalar(value, dtype):
+def _scalar(value: Any, dtype: DType) -> str:
     value = value.item() if hasattr(value, "item") else value
     return str(float(value)) if type(value) is int and dtypes.kind(dtype) == "f" else str(value)
 
 
-def _binders(variables, names):
+def _binders(variables: list[Var], names: Any) -> str:
     return " ".join(f"{names(v)}:{v.aval.str_short()}" for v in variables)
 
 
-def _lines(jaxpr, names):
+def _lines(jaxpr: Any, names: Any) -> Any:
     consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
     lines = [(f"{{ lambda {consts}; {ins}. let" if consts else f"{{ lambda ; {ins}. let", None)]
     for eqn in jaxpr.equations:
@@ -73,7 +81,7 @@ def _lines(jaxpr, names):
     return lines
 
 
-def _equation(eqn, names):
+def _equation(eqn: Any, names: Any) -> Any:
     operands = " ".join(names(v) for v in eqn.inputs)
     params = {
         k: v
@@ -96,29 +104,29 @@ def _equation(eqn, names):
     return [*lines, (f"] {operands}".rstrip(), eqn.where)]
 
 
-def is_literal(v):
+def is_literal(v: Literal | Var) -> bool:
     """Whether an input of an equation is a number that stands in the program, not a variable."""
     return hasattr(v, "value")
 
 
-def _has_body(value):
+def _has_body(value: Any) -> bool:
     is_program = lambda x: hasattr(x, "equations")
     return is_program(value) or (type(value) is tuple and any(map(is_program, value))) or _encloses(value)
 
 
-def _encloses(value):
+def _encloses(value: Any) -> bool:
     """Whether a parameter is an ``Enclosing``, which this module cannot import."""
     return callable(getattr(value, "programs", None))
 
 
-def _bodies(name, value):
+def _bodies(name: Any, value: Any) -> list[tuple[Jaxpr | str, ...]]:
     """The programs of a parameter, each with what it is called."""
     if _encloses(value):
         return [(f"{name}.{inner}", body) for inner, body in value.programs()]
     return [(name, body) for body in (value if type(value) is tuple else (value,))]
 
 
-def _param(value):
+def _param(value: Any) -> str:
     name = None if _encloses(value) else getattr(value, "name", None)
     return name if isinstance(name, str) else str(value)
 

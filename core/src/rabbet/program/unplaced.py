@@ -4,6 +4,10 @@ It answers the questions that such programs ask of a sharding, and wherever a sh
 means none.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class NoMesh:
     """A mesh without axes."""
@@ -15,7 +19,7 @@ class NoMesh:
     are_all_axes_explicit = are_all_axes_auto = are_all_axes_manual = False
     shape = property(lambda self: {}, doc="The sizes of the axes by name: none.")
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return "no mesh"
 
 
@@ -39,12 +43,12 @@ class Unplaced:
     memory_kind = None
     is_fully_replicated = True
 
-    def __init__(self, ndim):
+    def __init__(self, ndim: int) -> None:
         self.ndim = ndim
 
     spec = property(lambda self: (None,) * self.ndim, doc="Along which axes each dimension is cut: none.")
 
-    def update(self, *, spec=None, **other):
+    def update(self, *, spec: Any = None, **other: Any) -> Any:
         """The same for as many dimensions as ``spec`` has.
 
         Raises ValueError for a spec that names axes, and for whatever else one would change.
@@ -53,14 +57,14 @@ class Unplaced:
             raise ValueError(f"no mesh is part of this type: it cannot be cut as {spec or other} says")
         return self if spec is None else Unplaced(len(spec))
 
-    def __sharding__(self, name):
+    def __sharding__(self, name: str) -> Any:
         return None
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return isinstance(other, Unplaced) and self.ndim == other.ndim
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash((Unplaced, self.ndim))
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Unplaced(ndim={self.ndim})"

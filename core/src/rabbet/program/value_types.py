@@ -1,5 +1,9 @@
 """The type of a value: what ``typeof`` says of arrays, tracers and numbers."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import dtypes
@@ -15,13 +19,13 @@ _scalar_avals = {
 }
 
 
-def type_of_number(kind):
+def type_of_number(kind: type) -> ShapedArray:
     """The ``ShapedArray`` of numbers of a class of Python's."""
     aval = _scalar_avals[kind]
     return aval if not dtypes.wide_scalars() else ShapedArray((), dtypes.scalar_dtype(kind), aval.weak_type)
 
 
-def typeof(x):
+def typeof(x: Any) -> Any:
     """The ``ShapedArray`` of an array, a tracer, a ``ShapeDtypeStruct``, a Python or NumPy scalar, a
     NumPy array, or an object that gives an array by ``__jax_array__``.
 
@@ -59,7 +63,7 @@ def typeof(x):
     )
 
 
-def _shorten(text, most=60):
+def _shorten(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -6,10 +6,14 @@ operands, the parameters and the captured arrays by parameter name (of a tuple o
 to operands and parameters.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.program.jaxpr import ClosedJaxpr, consts_as_inputs
 
 
-def as_operands(primitive, args, params):
+def as_operands(primitive: Any, args: Any, params: Any) -> Any:
     """Operands and parameters in which no program is closed.
 
     Raises:

@@ -7,20 +7,33 @@ shape rule.
 As long as nobody turns checks on, no rule is ever wrapped and calls cost what they cost without.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.messages import function_names, source_positions
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.elementwise import Product
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.rules.primitive import Primitive
+    from rabbet.rules.tables import RuleTable
+    from rabbet.typing import Value
 
 wanted = False
 """Whether checks have been on at some time: then lookups wrap."""
 
 
-def checked(table, primitive, rule):
+def checked(table: RuleTable, primitive: Product | Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that asks the table's contract about what it returns, as long as checks are on."""
 
     @functools.wraps(rule)
-    def checked_rule(op, *payloads):
+    def checked_rule(op: Site | Op, *payloads: Any) -> Any:
         out = rule(op, *payloads)
         if config.enable_checks:
             problem = table.contract(op, payloads, out)
@@ -32,7 +45,9 @@ def checked(table, primitive, rule):
     return checked_rule
 
 
-def checked_parts(primitive, parts, types_of):
+def checked_parts(
+    primitive: Primitive, parts: Callable[..., Any], types_of: Callable[..., Any]
+) -> Callable[..., Any]:
     """A decomposition whose results are compared with the primitive's shape rule, as long as checks are on.
 
     Args:
@@ -40,7 +55,7 @@ def checked_parts(primitive, parts, types_of):
     """
 
     @functools.wraps(parts)
-    def checked_decomposition(op, *args):
+    def checked_decomposition(op: Op, *args: Value) -> list[Value] | Value:
         out = parts(op, *args)
         if config.enable_checks:
             have, expected = types_of(op, args, out)
@@ -52,7 +67,9 @@ def checked_parts(primitive, parts, types_of):
     return checked_decomposition
 
 
-def differing(out, have, expected, several):
+def differing(
+    out: list[Value] | Value, have: list[ShapedArray], expected: tuple[ShapedArray, ...], several: bool
+) -> str | None:
     """What is wrong with results of types ``have`` where ``expected`` are due; None if nothing."""
     shown = ", ".join([a.str_short() for a in expected])
     if have is None:
@@ -63,20 +80,20 @@ def differing(out, have, expected, several):
     return None
 
 
-def broken(what, rule, problem):
+def broken(what: Any, rule: Callable[..., Any], problem: str) -> Exception:
     """The error for a rule that broke its contract: names what it is, its package and where it stands."""
     package = source_positions.owner(getattr(rule, "__module__", None) or "")
     return TypeError(f"{what}{package} ({function_names.address(rule)}) {problem}")
 
 
-def described(value):
+def described(value: Any) -> str:
     """A result that is not what it should be, in a few words."""
     if type(value) in (list, tuple):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a {type(value).__name__}"
 
 
-def turn_on():
+def turn_on() -> bool:
     """Wrap rules from now on; True if that is new, so that remembered lookups must be forgotten."""
     global wanted
     new, wanted = not wanted, True

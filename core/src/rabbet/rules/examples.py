@@ -2,6 +2,8 @@
 tests of the documents run them.
 """
 
+from __future__ import annotations
+
 # By the name of the primitive: its name in ``lax``, arguments, result.
 EXAMPLES = {
     "sin": ("sin", "0.5", "Array(0.47942555, dtype=float32, weak_type=True)"),
@@ -70,7 +72,7 @@ EXAMPLES = {
 }
 
 
-def documented(name, doc):
+def documented(name: str, doc: str) -> str:
     """What a primitive's documentation says, with its example."""
     if name not in EXAMPLES:
         return doc

@@ -1,14 +1,31 @@
 """What to say where a rule failed: which rule, for which primitive, and how it came to be asked."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import MissingRule
 from rabbet.messages import function_names, source_positions
 from rabbet.rules import contracts
 from rabbet.rules.tables import Decomposed, Through
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Batched
+    from rabbet.rules.primitive import Primitive
+    from rabbet.rules.tables import RuleTable
 
-def miscounted(table, primitive, rule, out, wanted, where):
+
+def miscounted(
+    table: RuleTable,
+    primitive: Primitive,
+    rule: Callable[..., Any],
+    out: list[Batched | tuple[Any, ...]] | tuple[Any, ...],
+    wanted: int,
+    where: tuple[Any, ...],
+) -> Any:
     """The error for a rule that did not return one payload per result.
 
     Args:
@@ -26,7 +43,7 @@ def miscounted(table, primitive, rule, out, wanted, where):
     )
 
 
-def blamed(error, table, op, rule, payloads, out):
+def blamed(error: Any, table: Any, op: Any, rule: Any, payloads: Any, out: Any) -> Any:
     """What to raise where something failed on what a rule returned: what the table's contract says is wrong
     with it, else the error as it is. Asked only then, so that checks cost nothing where all is well.
     """
@@ -41,7 +58,7 @@ def blamed(error, table, op, rule, payloads, out):
     return contracts.broken(f"the {table.name!r} rule for primitive {op.primitive.name!r}", rule, problem)
 
 
-def reached(error, table, primitive, where):
+def reached(error: Any, table: Any, primitive: Any, where: tuple[Any, ...] | None) -> None:
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
     which user line. One that says all of it already (``complete``) stays as it is.
 
@@ -66,7 +83,7 @@ def reached(error, table, primitive, where):
     error.args = ("\n".join(lines),)
 
 
-def attribute(error, what, rule, where=None):
+def attribute(error: Any, what: Any, rule: Any, where: Any = None) -> None:
     """Note on an error that left a rule of a stranger's which rule that was: with its package, where it
     stands and the user's line. The innermost one is named, and nothing is noted of Rabbet's own rules, whose
     errors say by themselves what they refuse.
@@ -93,12 +110,12 @@ def attribute(error, what, rule, where=None):
 owner_of = functools.lru_cache(source_positions.owner)
 
 
-def is_ours(module, owner):
+def is_ours(module: str, owner: str) -> bool:
     """Whether a module belongs to one of Rabbet's own packages."""
     return module == "rabbet" or module.startswith("rabbet.") or owner.split(" ")[2:3] in official()
 
 
-def nobody():
+def nobody() -> Any:
     """No packages: what ``official`` is until ``rabbet`` is composed."""
     return []
 
@@ -106,20 +123,20 @@ def nobody():
 official = nobody
 
 
-def set_official(names):
+def set_official(names: Callable[..., Any]) -> None:
     """Name the function that returns the names of Rabbet's own distributions. Called once, by composition."""
     global official
     official = functools.cache(lambda: [[name] for name in names()])
 
 
-def named(table, op, rule):
+def named(table: RuleTable, op: Op, rule: Any) -> tuple[str, Any]:
     """A rule in words, and the function that it is."""
     if type(rule) is Decomposed:
         return f"the decomposition of primitive {op.primitive.name!r}", rule.parts
     return f"the {table.name!r} rule for primitive {op.primitive.name!r}", getattr(rule, "body", rule)
 
 
-def described(found, table, primitive):
+def described(found: Any, table: RuleTable, primitive: Any) -> str:
     """A rule in words, with its address."""
     if found.source == "body":
         return f"the body of {primitive.name!r}, which {table.name!r} goes through"

@@ -3,12 +3,19 @@
 A rule may be for the table of a package that is not installed, so an unknown name by itself is no fault.
 """
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import PluginWarning, RuleConflict
 from rabbet.messages import function_names, source_positions
 from rabbet.messages.spelling import nearest
+
+if TYPE_CHECKING:
+    from rabbet.primitives.elementwise import Product
+    from rabbet.rules.primitive import Primitive
 
 WORDS = ("evaluate", "body", "captures", "extended", "codes", "explicit", "varying")
 """Names of rules beside a primitive that are of no table."""
@@ -16,7 +23,7 @@ WORDS = ("evaluate", "body", "captures", "extended", "codes", "explicit", "varyi
 CLOSE = 0.75  # "bacth" for "batch"
 
 
-def problems(primitive, tables):
+def problems(primitive: Product | Primitive, tables: dict[Any, Any]) -> Any:
     """``(rule, the name that was meant, what to say)`` for each such rule of a primitive."""
     known = {*tables, *WORDS}
     found = []
@@ -33,7 +40,7 @@ def problems(primitive, tables):
     return found
 
 
-def tell(primitive, table, tables):
+def tell(primitive: Product | Primitive, table: str, tables: dict[Any, Any]) -> None:
     """Warn of rules that seem to be meant for a table; an error while checks are on.
 
     Raises:

@@ -1,10 +1,20 @@
 """Operators: a primitive with its parameters."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.messages import function_names
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr
 from rabbet.program.over_devices import results_over
+
+if TYPE_CHECKING:
+    from rabbet.primitives.elementwise import Product
+    from rabbet.rules.primitive import Primitive
+    from rabbet.typing import Value
 
 # Past so many types, what one operator remembers of them starts anew.
 MOST_OUTS = 1024
@@ -12,7 +22,7 @@ MOST_OUTS = 1024
 _NUMBERS = frozenset([bool, int, float, complex])
 
 
-def refuse_no_types(primitive, out):
+def refuse_no_types(primitive: Product | Primitive, out: Any) -> None:
     """Raise TypeError where a shape rule returned something that is no type, or not as many as it should."""
     several = primitive.multiple_results
     if several and type(out) in (list, tuple):
@@ -45,7 +55,7 @@ class Op:
 
     __slots__ = ("primitive", "params", "programs", "executables", "has_numbers", "_outs", "__weakref__")
 
-    def __init__(self, primitive, params):
+    def __init__(self, primitive: Product | Primitive, params: dict[Any, Any]) -> None:
         self.primitive = primitive
         self.params = params
         self.has_numbers = not _NUMBERS.isdisjoint(map(type, params.values()))
@@ -55,10 +65,10 @@ class Op:
         self.executables = {}
         self._outs = {}
 
-    def __call__(self, *args):
+    def __call__(self, *args: Value) -> list[Value] | Value:
         return context.interpreter.process(self, args)
 
-    def out(self, avals):
+    def out(self, avals: tuple[ShapedArray, ...]) -> Any:
         """The output aval (a tuple of them with multiple results) for a tuple of input avals; computed
         once.
         """
@@ -77,12 +87,12 @@ class Op:
             self._outs[avals] = out
         return out
 
-    def outs(self, avals):
+    def outs(self, avals: tuple[ShapedArray, ...]) -> Any:
         """The output avals as a tuple, whether there is one or several."""
         out = self.out(avals)
         return tuple(out) if self.primitive.multiple_results else (out,)
 
-    def replaced(self, **params):
+    def replaced(self, **params: Any) -> Op:
         """This operator with some parameters replaced, as a transformation makes it of new programs.
 
         The same object each time for equal parameters, where a program is among them: what was compiled for
@@ -101,36 +111,36 @@ class Op:
         except TypeError:  # a parameter that cannot be hashed
             return self.primitive.op(**made)
 
-    def known_count(self, operands):
+    def known_count(self, operands: int) -> Any:
         """How many results it has for so many operands, where the shape rule has been asked; else 0."""
         for avals, outs in self._outs.copy().items():
             if len(avals) == operands:
                 return len(outs)
         return 0
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Jaxpr | int:
         return self.params[name]
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[Any, ...] | Callable[..., Any], ...]:
         return _remake, (self.primitive, self.params)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         params = " ".join(f"{k}={v}" for k, v in self.params.items())
         return f"{self.primitive.name}[{params}]" if params else self.primitive.name
 
 
-def number_types(params):
+def number_types(params: dict[Any, Any]) -> tuple[tuple[str | type, ...], ...]:
     return tuple(
         [(type(v), str(v) if v == 0 else "") if type(v) in _NUMBERS else None for v in params.values()]
     )
 
 
-def same_numbers(params, others):
+def same_numbers(params: dict[Any, Any], others: dict[Any, Any]) -> bool:
     for v, w in zip(params.values(), others.values(), strict=True):
         if v is not w and type(v) in _NUMBERS and (type(v) is not type(w) or (v == 0 and str(v) != str(w))):
             return False
     return True
 
 
-def _remake(primitive, params):
+def _remake(primitive: Product | Primitive, params: dict[Any, Any]) -> Op:
     return primitive.op(**params)

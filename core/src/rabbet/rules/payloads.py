@@ -4,10 +4,15 @@ A payload is a pytree of arrays; its treedef is its static part. So a symbolic z
 leaves, and a batch axis is part of the tree's structure, not one of its leaves.
 """
 
+from __future__ import annotations
+
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import tree
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
 
 
 class Zero:
@@ -26,10 +31,10 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Zero({self.aval.str_short()})"
 
 
@@ -62,11 +67,11 @@ class Batched:
 
     __slots__ = ("value", "axis")
 
-    def __init__(self, value, axis):
+    def __init__(self, value: Any, axis: Any) -> None:
         self.value = value
         self.axis = axis
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Batched({self.value}, axis={self.axis})"
 
 
@@ -83,21 +88,21 @@ class Linear:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(
             "a function to be transposed is not linear: the value of an operand of type "
             f"{self.aval.str_short()} that depends on "
             f"its arguments is needed"
         )
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Linear({self.aval.str_short()})"
 
 
@@ -106,7 +111,7 @@ tree.register_node(Batched, lambda b: ((b.value,), b.axis), lambda axis, childre
 
 
 @functools.lru_cache(maxsize=4096)
-def tangent_aval(aval):
+def tangent_aval(aval: ShapedArray) -> Any:
     """The aval of a tangent of ``aval``: the same for floating and complex dtypes, float0 for all others.
 
     Example:
@@ -119,7 +124,7 @@ def tangent_aval(aval):
     return aval.to_tangent_aval()
 
 
-def zero_tangent(aval):
+def zero_tangent(aval: ShapedArray) -> Zero:
     """The symbolic zero tangent of a primal of type ``aval``.
 
     Example:

@@ -8,11 +8,15 @@ The rules that the owner of a primitive writes stand beside it, under the name o
 may come from a package which is not installed.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import inspect
 import pickle
+from collections.abc import Callable
 from types import FunctionType, MappingProxyType, MethodType
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import RuleConflict, ShapeError
 from rabbet.messages import function_names, source_positions, tracebacks
@@ -24,6 +28,10 @@ from rabbet.rules.names import Names
 from rabbet.rules.operator import Op, number_types, same_numbers
 from rabbet.rules.tables import KINDS
 
+if TYPE_CHECKING:
+    from rabbet.primitives.elementwise import Product
+    from rabbet.typing import Value
+
 # An eager loop over x[i:i+1] makes an operator per i: past this many the table of one primitive starts anew.
 MOST_OPS = 4096
 
@@ -34,7 +42,7 @@ KIND_PARAMETERS = {"reduction": ("axes",)}
 """What the rules by kind read of an operator: the parameters that a primitive of the kind must have."""
 
 
-def refuse_without_parameters(name, abstract, kinds):
+def refuse_without_parameters(name: str, abstract: Callable[..., Any], kinds: tuple[str, ...]) -> None:
     """Raise TypeError for a kind whose rules read parameters that the shape rule does not take."""
     for kind in kinds:
         needed = KIND_PARAMETERS.get(kind)
@@ -56,7 +64,7 @@ class CallSignature:
     the shape rule takes by keyword. The class itself has that of its ``__init__``.
     """
 
-    def __get__(self, primitive, owner):
+    def __get__(self, primitive: Product | Primitive | None, owner: type) -> Any:
         if primitive is None:
             raise AttributeError("__signature__")
         if not primitive.operands:
@@ -108,10 +116,23 @@ class Primitive:
     call_primitive = map_primitive = False
 
     def __init__(
-        self, name, abstract, *, kinds=(), multiple_results=False, doc="", adopt=None, effects=None,
-        operands=(), is_call=False, decider=None, axis=None, endless=None,
-        place=None, binds=None,
-    ):  # fmt: skip
+        self,
+        name: Any,
+        abstract: Any,
+        *,
+        kinds: Any = (),
+        multiple_results: Any = False,
+        doc: Any = "",
+        adopt: Any = None,
+        effects: Any = None,
+        operands: Any = (),
+        is_call: Any = False,
+        decider: Any = None,
+        axis: Any = None,
+        endless: Any = None,
+        place: Any = None,
+        binds: Any = None,
+    ) -> None:
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise ValueError(
@@ -145,7 +166,7 @@ class Primitive:
         self._plain = Op(self, {})
         _names.take(self)
 
-    def __call__(self, *args, **params):
+    def __call__(self, *args: Value, **params: Any) -> list[Value] | Value:
         try:
             if params and self.operands:
                 args, params = self._in_their_places(args, params)
@@ -161,7 +182,7 @@ class Primitive:
             tracebacks.fold_traceback(error)
             raise
 
-    def _in_their_places(self, args, params):
+    def _in_their_places(self, args: tuple[Value, ...], params: dict[Any, Any]) -> Any:
         """Operands that were given by name put behind the others; (operands, what is left of ``params``)."""
         if params.keys().isdisjoint(self.operands):
             return args, params
@@ -175,7 +196,7 @@ class Primitive:
 
     __signature__ = CallSignature()
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         """The same as calling it, as programs written for JAX do; programs among ``params`` may be closed."""
         if "body" in self.kinds:
             args, params = captures.as_operands(self, args, params)
@@ -183,7 +204,7 @@ class Primitive:
 
     impl = bind
 
-    def bind_with_trace(self, trace, args, *rest):
+    def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
         """``bind`` with ``trace`` as the current interpreter; ``rest`` are the operands' types, which JAX
         gives, and the parameters as a dict.
         """
@@ -193,11 +214,11 @@ class Primitive:
         finally:
             context.interpreter = outer
 
-    def get_bind_params(self, params):
+    def get_bind_params(self, params: Any) -> Any:
         """The keywords with which ``bind`` makes an equation of these parameters again."""
         return dict(params)
 
-    def op(self, **params):
+    def op(self, **params: Any) -> Any:
         """The operator of this primitive with ``params``; the same object for equal hashable params."""
         if not params:
             return self._plain
@@ -212,7 +233,7 @@ class Primitive:
             return self._intern((key, number_types(params)), params)
         return op
 
-    def _intern(self, key, params):
+    def _intern(self, key: tuple[tuple[Any, ...], ...], params: dict[Any, Any]) -> Op:
         op = self._ops.get(key)
         if op is None:
             op = Op(self, params)
@@ -224,7 +245,7 @@ class Primitive:
             self._ops[key] = op
         return op
 
-    def effects_of(self, params):
+    def effects_of(self, params: dict[Any, Any]) -> frozenset[Any]:
         """The set of effects of calling this primitive with ``params``, without those of its bodies."""
         if self.effects is None:
             return NONE
@@ -240,12 +261,12 @@ class Primitive:
                 f"effects({given}), and returns Effects; it raised {type(error).__name__}: {error}"
             ) from error
 
-    def rule(self, table):
+    def rule(self, table: str) -> Callable[..., Any]:
         """Decorator: the owner's rule of this primitive for the table of that name (``"lower:cuda"`` for
         one platform).
         """
 
-        def install(function):
+        def install(function: Any) -> Any:
             if table in self.rules:
                 raise RuleConflict(
                     f"primitive {self.name!r} already has a {table!r} rule at "
@@ -258,7 +279,7 @@ class Primitive:
 
         return install
 
-    def decompose(self, function):
+    def decompose(self, function: Any) -> Callable[..., Any]:
         """Decorator: ``function(op, *args)`` computes this primitive by others; serves every table without
         a rule.
         """
@@ -272,26 +293,26 @@ class Primitive:
         self._rules_changed()
         return function
 
-    def _rules_changed(self):
+    def _rules_changed(self) -> None:
         if tables.forget_lookups():
             self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop the interned operators and the programs compiled for eager calls."""
         self.forget_placements()
         for op in (*self._ops.values(), self._plain):
             op.executables.clear()
         self._ops.clear()
 
-    def forget_placements(self):
+    def forget_placements(self) -> None:
         """Drop what eager calls find by the placements of their arguments; compiled programs stay."""
         for op in (*self._ops.values(), self._plain):
             op.programs.clear()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[str, ...] | Callable[..., Any], ...]:
         if find(self.name) is not self:
             raise pickle.PicklingError(
                 f"primitive {self.name!r} made at {self.where} cannot be pickled: another of this name has "
@@ -307,7 +328,7 @@ class ShapesDiffer(TypeError):
     are spread in front of it: ``aligned(args)`` returns the operands so, or None where that does not help.
     """
 
-    def __init__(self, message, aligned):
+    def __init__(self, message: Any, aligned: Any) -> None:
         super().__init__(message)
         self.aligned = aligned
 
@@ -315,14 +336,14 @@ class ShapesDiffer(TypeError):
 _FUNCTIONS = frozenset([FunctionType, MethodType, functools.partial])
 
 
-def _operand(name):
+def _operand(name: str) -> Any:
     kinds = inspect.Parameter
     if name.startswith("*"):
         return kinds(name[1:], kinds.VAR_POSITIONAL)
     return kinds(name, kinds.POSITIONAL_OR_KEYWORD)
 
 
-def unpickle(name, module):
+def unpickle(name: str, module: str) -> Product | Primitive:
     """The primitive called ``name``, importing the module that makes it if need be."""
     if _names.find(name) is None:
         importlib.import_module(module)
@@ -334,12 +355,12 @@ def unpickle(name, module):
     return found
 
 
-def find(name):
+def find(name: str) -> Any:
     """The primitive of this name, for ``rabbet explain`` and pickles; None if there is none."""
     return _names.find(name)
 
 
-def all_primitives():
+def all_primitives() -> dict[Any, Any]:
     """Every primitive by name, in the order in which they were made: a dict.
 
     Example:

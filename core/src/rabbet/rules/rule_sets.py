@@ -2,15 +2,22 @@
 that one package ships between two others.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import pkgutil
 import weakref
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.errors import PluginError, RuleConflict
 from rabbet.messages import function_names
+
+if TYPE_CHECKING:
+    from rabbet.primitives.elementwise import Product
+    from rabbet.rules.primitive import Primitive
 
 CORE = "rabbet.primitives"
 """The package in which the primitives of the core are made."""
@@ -22,12 +29,12 @@ REMEMBERING = weakref.WeakValueDictionary()  # by id: its references are a list 
 class Rules:
     """Rules for primitives under one table's name, collected by decorators; a value."""
 
-    def __init__(self, name):
+    def __init__(self, name: Any) -> None:
         self.name = name
         self._by_primitive = {}
         self.by_primitive = MappingProxyType(self._by_primitive)  # read only: `primitive` is the way in
 
-    def primitive(self, *primitives, platform=None):
+    def primitive(self, *primitives: Any, platform: str | None = None) -> Any:
         """Decorator: the rule of this table for ``primitives``, on one platform only if it is named."""
 
         for primitive in primitives:
@@ -38,7 +45,7 @@ class Rules:
                     f"through the primitives that it is made of; rabbet.make_jaxpr(f)(*args) shows which"
                 )
 
-        def install(function):
+        def install(function: Callable[..., Any]) -> Callable[..., Any]:
             for primitive in primitives:
                 self._refuse_second_rule(primitive, platform, function)
             for primitive in primitives:
@@ -48,7 +55,9 @@ class Rules:
 
         return install
 
-    def _refuse_second_rule(self, primitive, platform, function):
+    def _refuse_second_rule(
+        self, primitive: Product | Primitive, platform: str | None, function: Callable[..., Any]
+    ) -> None:
         key, what = (primitive, platform), f"primitive {primitive.name!r}"
         refuse_second(self, self._by_primitive, key, function, what)
 
@@ -69,11 +78,11 @@ class RuleSet(Rules):
       'bridge'
     """
 
-    def __init__(self, name):
+    def __init__(self, name: Any) -> None:
         super().__init__(name)
         self._announced = {}  # by the primitive's name and the platform: owners and modules
 
-    def later(self, module, *names, owner=CORE, platform=None):
+    def later(self, module: str, *names: str, owner: str = CORE, platform: str | None = None) -> None:
         """Announce rules for primitives by their names, without importing anything.
 
         The rule for the primitive ``"lu"`` is the function ``lu`` of ``module`` (a dotted name), which is
@@ -108,16 +117,16 @@ class RuleSet(Rules):
             self._announced.setdefault((name, platform), []).append(_Announced(owner, module))
         forget_lookups()
 
-    def names(self):
+    def names(self) -> list[str]:
         """The names of the primitives for which ``later`` has announced rules, sorted."""
         return sorted({name for name, _ in self._announced})
 
-    def find(self, primitive, platform=None):
+    def find(self, primitive: Product | Primitive, platform: str | None = None) -> Any:
         """The rule for ``primitive``, or None; one for this very platform goes first."""
         own = self.rule_for(primitive, platform) if platform is not None else None
         return own or self.rule_for(primitive, None)
 
-    def rule_for(self, primitive, platform):
+    def rule_for(self, primitive: Any, platform: str | None) -> Callable[..., Any] | None:
         """The rule for ``primitive`` on exactly this platform (None: on all), or None; one that was announced
         is imported now.
         """
@@ -134,7 +143,7 @@ class RuleSet(Rules):
                 self._by_primitive[primitive, platform] = own
         return own
 
-    def problems(self, find):
+    def problems(self, find: Callable[..., Any]) -> Any:
         """What is wrong with the rules that ``later`` has announced, a text each; for checks. Imports their
         modules, and the packages of the primitives as far as they are installed; then all rules are known.
 
@@ -168,7 +177,7 @@ class RuleSet(Rules):
                     self.rule_for(primitive, platform)
         return found
 
-    def near_misses(self, primitive):
+    def near_misses(self, primitive: Primitive) -> list[str]:
         """What it announces for a primitive of this name that another package makes, in words."""
         return [
             not_of_owner(primitive, announced.owner)
@@ -177,17 +186,19 @@ class RuleSet(Rules):
             if name == primitive.name and not _lies_in(primitive.__module__, announced.owner)
         ]
 
-    def _announced_for(self, primitive, platform):
+    def _announced_for(self, primitive: Product | Primitive, platform: str | None) -> Any:
         for announced in self._announced.get((primitive.name, platform), ()):
             if _lies_in(primitive.__module__, announced.owner):
                 return announced
         return None
 
-    def _module_of(self, primitive, platform):
+    def _module_of(self, primitive: Any, platform: Any) -> Any:
         found = self._announced_for(primitive, platform)
         return None if found is None else found.module
 
-    def _refuse_second_rule(self, primitive, platform, function):
+    def _refuse_second_rule(
+        self, primitive: Primitive, platform: str | None, function: Callable[..., Any]
+    ) -> None:
         super()._refuse_second_rule(primitive, platform, function)
         module = self._module_of(primitive, platform)
         if module is not None:
@@ -196,7 +207,7 @@ class RuleSet(Rules):
                 f"one stands at {function_names.address(function)}. Keep one of them."
             )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         announced = sum(map(len, self._announced.values()))
         return f"RuleSet({self.name!r}, {len(self.by_primitive)} rules, {announced} announced)"
 
@@ -212,7 +223,7 @@ class BrokenAnnouncement(PluginError):
     """The rule that a ``RuleSet`` has announced is not where it shall be."""
 
 
-def announced_rule(module, name):
+def announced_rule(module: str, name: str) -> Any:
     """The function ``name`` of a module, imported now."""
     try:
         loaded = importlib.import_module(module)
@@ -233,13 +244,13 @@ def announced_rule(module, name):
     return rule
 
 
-def _lacks(error, owner):
+def _lacks(error: Any, owner: str) -> bool:
     """Whether an import failed because the package of the primitives is not installed, which need not be."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     return name is not None and _lies_in(owner, name)
 
 
-def not_of_owner(primitive, owner):
+def not_of_owner(primitive: Primitive, owner: str) -> str:
     """What to say of a rule announced for a primitive of another owner."""
     made = primitive.__module__
     right = made if made.startswith("rabbet.") else made.partition(".")[0]
@@ -251,7 +262,7 @@ def not_of_owner(primitive, owner):
     )
 
 
-def _import_whole(package):
+def _import_whole(package: Any) -> Any:
     """Import a package with all modules in it; False if there is none. What cannot be imported is left."""
     try:
         loaded = importlib.import_module(package)
@@ -265,7 +276,7 @@ def _import_whole(package):
     return True
 
 
-def raise_it(rule_set, error):
+def raise_it(rule_set: Any, error: Any) -> Any:
     """What becomes of an announced rule that is not there, until ``rabbet`` is composed."""
     raise error
 
@@ -273,7 +284,7 @@ def raise_it(rule_set, error):
 refuse_announced = raise_it
 
 
-def set_refusal(function):
+def set_refusal(function: Callable[..., Any]) -> None:
     """Name who is told of an announced rule that is not there: ``function(rule_set, error)``. Called once, by
     composition.
     """
@@ -281,12 +292,12 @@ def set_refusal(function):
     refuse_announced = function
 
 
-def _lies_in(module, package):
+def _lies_in(module: str, package: str) -> bool:
     """Whether a dotted name is that of a package or of something inside it."""
     return module == package or module.startswith(f"{package}.")
 
 
-def forget_lookups():
+def forget_lookups() -> bool:
     """Drop all remembered lookups, because a rule was added; whether there were any."""
     tables = [table for reference in REMEMBERING.valuerefs() if (table := reference()) is not None]
     for table in tables:
@@ -294,7 +305,9 @@ def forget_lookups():
     return bool(tables)
 
 
-def refuse_second(table, rules, key, function, what):
+def refuse_second(
+    table: Any, rules: Any, key: tuple[Any, ...] | str, function: Callable[..., Any], what: str
+) -> None:
     if key in rules:
         raise RuleConflict(
             f"{table!r} already has a rule for {what} at {function_names.address(rules[key])}; "

@@ -16,10 +16,13 @@ A platform comes first at each of the first three steps: a rule for ``"lower:cud
 ``"lower"``.
 """
 
+from __future__ import annotations
+
 import enum
 import sys
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, RuleConflict
@@ -28,6 +31,13 @@ from rabbet.messages.spelling import nearest
 from rabbet.rules import contracts, misspelt
 from rabbet.rules.names import Names
 from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, refuse_second
+
+if TYPE_CHECKING:
+    from rabbet.lowering.operation import Site
+    from rabbet.primitives.elementwise import Product
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Batched, Dual
+    from rabbet.rules.primitive import Primitive
 
 KINDS = (
     "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
@@ -89,7 +99,9 @@ class RuleTable(Rules):
       ('table', 'kind', None)
     """
 
-    def __init__(self, name, doc="", bridges=None, roles=(), contract=None):
+    def __init__(
+        self, name: Any, doc: Any = "", bridges: Any = None, roles: Any = (), contract: Any = None
+    ) -> None:
         super().__init__(name)
         self.contract = contract
         self.__doc__ = doc
@@ -108,14 +120,14 @@ class RuleTable(Rules):
         self._memo = {}
         _names.take(self)
 
-    def kind(self, *kinds):
+    def kind(self, *kinds: str) -> Any:
         """Decorator: the rule for every primitive of these kinds that has none of its own."""
 
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise ValueError(f"{self!r}: unknown kinds {unknown}; the kinds are {', '.join(KINDS)}")
 
-        def install(function):
+        def install(function: Callable[..., Any]) -> Callable[..., Any]:
             for kind in kinds:
                 refuse_second(self, self.by_kind, kind, function, f"kind {kind!r}")
             for kind in kinds:
@@ -125,13 +137,13 @@ class RuleTable(Rules):
 
         return install
 
-    def derived_from(self, table):
+    def derived_from(self, table: RuleTable) -> Callable[..., Any]:
         """Decorator: the rule for every primitive that has none here, of its own or of its kinds, but one in
         another table, from which the function makes this table's. It goes before decompositions, as the
         rule that it is made from does.
         """
 
-        def install(function):
+        def install(function: Callable[..., Any]) -> Callable[..., Any]:
             if self.from_model is not None:
                 raise RuleConflict(
                     f"{self!r} already derives rules from those of {self.model!r} at "
@@ -144,7 +156,9 @@ class RuleTable(Rules):
 
         return install
 
-    def otherwise(self, function=None, *, before_decompositions=False):
+    def otherwise(
+        self, function: Callable[..., Any] | None = None, *, before_decompositions: bool = False
+    ) -> Callable[..., Any]:
         """Decorator: the rule for every primitive that has none of its own, of its kinds or by its parts.
 
         For transformations that can do something with any primitive. One that wants to see primitives whole
@@ -162,7 +176,7 @@ class RuleTable(Rules):
         forget_lookups()
         return function
 
-    def lookup(self, primitive, platform=None):
+    def lookup(self, primitive: Product | Primitive, platform: str | None = None) -> Any:
         """The rule for ``primitive``. Raises ``MissingRule`` where all steps fail."""
         try:
             return self._memo[primitive, platform]
@@ -179,7 +193,7 @@ class RuleTable(Rules):
         self._memo[primitive, platform] = rule
         return rule
 
-    def _checked(self, primitive, rule):
+    def _checked(self, primitive: Product | Primitive, rule: Any) -> Any:
         """A rule that looks at what it returns while checks are on."""
         if type(rule) is Decomposed:
             return Decomposed(contracts.checked_parts(primitive, rule.parts, decomposed_types))
@@ -187,7 +201,7 @@ class RuleTable(Rules):
             return rule
         return contracts.checked(self, primitive, rule)
 
-    def explain(self, primitive, platform=None):
+    def explain(self, primitive: Product | Primitive, platform: str | None = None) -> Any:
         """What ``lookup`` finds, as ``Found``, or None."""
         for where in (platform, None) if platform is not None else (None,):
             own = primitive.rules.get(self.name if where is None else f"{self.name}:{where}")
@@ -214,7 +228,7 @@ class RuleTable(Rules):
             return Found(Decomposed(primitive.decomposition), "decomposition")
         return Found(self.last_resort, "otherwise") if self.last_resort is not None else None
 
-    def _from_bridges(self, primitive, platform):
+    def _from_bridges(self, primitive: Product | Primitive, platform: str | None) -> Found | None:
         rule_sets = self._bridges(self.name) if self._bridges is not None else find_bridges(self.name)
         found = [(s, s.rule_for(primitive, platform)) for s in rule_sets]
         hits = [(s, rule) for s, rule in found if rule is not None]
@@ -226,7 +240,7 @@ class RuleTable(Rules):
             )
         return Found(hits[0][1], "bridge") if hits else None
 
-    def missing(self, primitive):
+    def missing(self, primitive: Product | Primitive) -> Exception:
         """The ``MissingRule`` to raise: who, where, and what to write. ``reached`` adds to it how it came
         to this.
         """
@@ -248,7 +262,7 @@ class RuleTable(Rules):
         error.missing = self, primitive  # type: ignore[attr-defined]
         return error
 
-    def _nearly(self, primitive):
+    def _nearly(self, primitive: Product | Primitive) -> str:
         """Lines about rules that somebody may have meant for this table and primitive."""
         said = [
             f"\n  there is a rule {one!r} beside the primitive, and no table of that name: did you mean "
@@ -260,15 +274,15 @@ class RuleTable(Rules):
             said += [f"\n  {bridge!r}: {words}" for words in bridge.near_misses(primitive)]
         return "".join(said)
 
-    def _by_model(self, name):
+    def _by_model(self, name: str) -> str:
         return f", or write @{name}.rule({self.model.name!r}), from which it follows" if self.model else ""
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop remembered lookups, as after plugins changed."""
         self._memo.clear()
         REMEMBERING.pop(id(self), None)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RuleTable({self.name!r})"
 
 
@@ -279,7 +293,7 @@ class Decomposed:
 
     __slots__ = ("parts",)
 
-    def __init__(self, parts):
+    def __init__(self, parts: Any) -> None:
         self.parts = parts
 
 
@@ -290,10 +304,10 @@ class Through:
 
     __slots__ = ("__wrapped__", "body")
 
-    def __init__(self, body):
+    def __init__(self, body: Any) -> None:
         self.body = self.__wrapped__ = body
 
-    def __call__(self, op, *payloads):
+    def __call__(self, op: Site | Op, *payloads: Batched | str) -> Any:
         name = op.primitive.name
         raise TypeError(
             f"the rule for primitive {name!r} at {function_names.address(self.body)} must be told which "
@@ -303,7 +317,7 @@ class Through:
         )
 
 
-def refusing(reason):
+def refusing(reason: str) -> Callable[..., Any]:
     """A rule for what a transformation cannot do to a primitive: it raises ``MissingRule`` with the reason.
 
     Args:
@@ -318,14 +332,14 @@ def refusing(reason):
       'random numbers have no derivative'
     """
 
-    def refuse(op, *payloads):
+    def refuse(op: Op, *payloads: Dual) -> Any:
         raise MissingRule(f"{op.primitive.name!r}: {reason}")
 
     refuse.refusal = reason  # type: ignore[attr-defined]
     return refuse
 
 
-def public_name(primitive):
+def public_name(primitive: Product | Primitive) -> str:
     """The name of a primitive as an attribute: its own, or where that is a word of Python the one that the
     module has for it, such as ``while_`` and ``bitwise_and``.
     """
@@ -334,7 +348,7 @@ def public_name(primitive):
     return names[0] if names and primitive.name not in names else primitive.name
 
 
-def written(primitive):
+def written(primitive: Product | Primitive) -> str:
     """How a program names a primitive, for messages: ``rabbet.extend.primitive.mul`` if it is core's, else by
     the module that made it.
     """
@@ -348,7 +362,7 @@ def written(primitive):
     return f"{home}.{name}" if known else name
 
 
-def unknown_types(op, args, out):
+def unknown_types(op: Op, args: Any, out: Any) -> Any:
     """No types: what ``decomposed_types`` is until ``rabbet`` is composed."""
     return None, ()
 
@@ -356,7 +370,7 @@ def unknown_types(op, args, out):
 decomposed_types = unknown_types
 
 
-def no_bridges(name):
+def no_bridges(name: Any) -> Any:
     """No third packages: what ``find_bridges`` is until ``rabbet`` is composed."""
     return ()
 
@@ -365,7 +379,7 @@ find_bridges = no_bridges
 _names = Names("rule table")
 
 
-def set_bridges(finder):
+def set_bridges(finder: Callable[..., Any]) -> None:
     """Name the function that returns the installed ``RuleSet`` objects for a table name. Called once, by
     composition.
     """
@@ -373,7 +387,7 @@ def set_bridges(finder):
     find_bridges = finder
 
 
-def set_decomposed_types(function):
+def set_decomposed_types(function: Callable[..., Any]) -> None:
     """Name the function that gives the types of a decomposition's results and of the shape rule: ``(op, args,
     out) -> (types or None, types)``. Called once, by composition.
     """
@@ -381,7 +395,7 @@ def set_decomposed_types(function):
     decomposed_types = function
 
 
-def all_tables():
+def all_tables() -> Any:
     """Every rule table by name, in the order in which they were made.
 
     Example:

@@ -1,5 +1,9 @@
 """Arrays over several devices, made of their parts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.program.jaxpr import Jaxpr, Var
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.placement import spread_placement
@@ -7,8 +11,14 @@ from rabbet.runtime.arrays.values import copy_to_device, is_only
 from rabbet.runtime.compilation import device_spread, program
 from rabbet.runtime.jaxlib import adapter, raw_shards
 
+if TYPE_CHECKING:
+    from rabbet.runtime.arrays.sharding import Sharding
+    from rabbet.runtime.platforms.device_groups import DeviceGroup
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import Value
 
-def from_host_parts(parts, aval, sharding):
+
+def from_host_parts(parts: Any, aval: Any, sharding: Any) -> Any:
     """An array of type ``aval`` from NumPy arrays, one for each device of this process in the order of
     ``sharding``.
 
@@ -31,7 +41,7 @@ def from_host_parts(parts, aval, sharding):
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding), spec)
 
 
-def join_arrays(arrays, aval, sharding):
+def join_arrays(arrays: Any, aval: Any, sharding: Any) -> Any:
     """An array of type ``aval`` from arrays on the single devices of this process, in the order of
     ``sharding``; it shares their memory.
 
@@ -63,7 +73,7 @@ def join_arrays(arrays, aval, sharding):
     return Array(raw_shards.join_shards([a.raw for a in arrays], aval.physical, spec.sharding), spec)
 
 
-def check_shapes(shapes, aval, sharding):
+def check_shapes(shapes: Any, aval: Any, sharding: Any) -> None:
     """Refuse parts of other shapes than the sharding cuts; jaxlib does not look."""
     wanted = sharding.shard_shape(aval.shape)
     for shape, device in zip(shapes, sharding.group.local_devices, strict=True):
@@ -78,7 +88,7 @@ MOST_RELAYERS = 256
 _relayers: dict = {}
 
 
-def relaid(array, sharding):
+def relaid(array: Value, sharding: Sharding) -> Value:
     """``array`` with its parts over the same devices as ``sharding`` says, by a program of no operation."""
     key = array.spec, sharding
     run = _relayers.get(key)
@@ -94,12 +104,12 @@ def relaid(array, sharding):
     return run([array])
 
 
-def forget_relayers():
+def forget_relayers() -> None:
     """Drop the programs of ``relaid``."""
     _relayers.clear()
 
 
-def bring_to(arrays, place):
+def bring_to(arrays: list[Value], place: DeviceGroup | Device) -> Any:
     """Arrays as arguments of a program on a ``Device`` or a ``DeviceGroup``: those there as they are, others
     copied; over a group they are whole on each device.
 

@@ -1,5 +1,10 @@
 """Programs for plugins to compile: what ``rabbet.extend`` offers of the runtime."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.lowering import custom_calls
@@ -15,8 +20,13 @@ from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms import devices
 from rabbet.runtime.platforms.devices import default_device
 
+if TYPE_CHECKING:
+    from rabbet.runtime.compilation.program import Executable, Lowering
+    from rabbet.runtime.platforms.device_groups import DeviceGroup
+    from rabbet.runtime.platforms.devices import Device
 
-def is_evaluating(beneath=False):
+
+def is_evaluating(beneath: bool = False) -> Any:
     """Whether operations on this thread are executed at once: no transformation is running.
 
     Args:
@@ -38,9 +48,16 @@ def is_evaluating(beneath=False):
 
 
 def lower_program(
-    jaxpr, platform=None, name="main", *, donated=(), keep_unused=False, options=None, spread=None,
-    symbolic=None,
-):  # fmt: skip
+    jaxpr: Any,
+    platform: Any = None,
+    name: Any = "main",
+    *,
+    donated: Any = (),
+    keep_unused: Any = False,
+    options: Any = None,
+    spread: Any = None,
+    symbolic: Any = None,
+) -> Any:
     """Run the passes on a program and write its StableHLO text; see ``compile_program``.
 
     Args:
@@ -70,7 +87,9 @@ def lower_program(
     )
 
 
-def compile_program(lowering, device=None, options=None):
+def compile_program(
+    lowering: Lowering, device: DeviceGroup | Device | None = None, options: dict[Any, Any] | None = None
+) -> Executable:
     """Compile what ``lower_program`` returned, for a device (by default the default one).
 
     Returns:
@@ -88,7 +107,9 @@ def compile_program(lowering, device=None, options=None):
     return program.compile(lowering, device or default_device(), options)
 
 
-def call_by_placements(function, programs, *, traced, slowly, of_others, of_trees=()):
+def call_by_placements(
+    function: Any, programs: Any, *, traced: Any, slowly: Any, of_others: Any, of_trees: Any = ()
+) -> Callable[..., Any]:
     """A function that finds its compiled program by its arguments in one lookup, for what compiles on demand.
 
     Args:
@@ -130,7 +151,7 @@ def call_by_placements(function, programs, *, traced, slowly, of_others, of_tree
     )
 
 
-def program_entry(run):
+def program_entry(run: Callable[..., Any]) -> tuple[Any, ...]:
     """What ``call_by_placements`` finds, for ``run``, the runner of an ``Executable``.
 
     Example:
@@ -144,7 +165,7 @@ def program_entry(run):
     return dispatch.known(run)
 
 
-def pack_executable(executable, options=None):
+def pack_executable(executable: Any, options: Any = None) -> Any:
     """What another process needs to run a compiled program: a dict that pickles; see ``unpack_executable``.
 
     One that came from disk is compiled again: written out a second time it would lack functions. Where a
@@ -203,7 +224,7 @@ def pack_executable(executable, options=None):
     }
 
 
-def text_cost(text):
+def text_cost(text: str) -> Any:
     """Estimates of a StableHLO module before it is optimized (a dict with ``flops`` and others), or None
     where there is no CPU backend to count with.
 
@@ -219,7 +240,7 @@ def text_cost(text):
     return adapter.text_cost(client.raw, text)
 
 
-def machine(device):
+def machine(device: Any) -> tuple[str, ...]:
     """The kind of the device, and on a CPU what its code assumes of the processor."""
     return f"{device.platform} {device.device_kind}", host_fingerprint() if device.platform == "cpu" else ""
 
@@ -227,7 +248,7 @@ def machine(device):
 KEPT = ("name", "platform", "kept", "donated", "out_avals", "keeps_all", "stops")
 
 
-def unpack_executable(packed, device=None):
+def unpack_executable(packed: dict[Any, Any], device: Device | None = None) -> Executable:
     """The ``Executable`` that ``pack_executable`` took apart, on ``device``; one that runs on several devices
     on those of its shardings.
 

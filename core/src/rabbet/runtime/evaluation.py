@@ -4,8 +4,12 @@ Each operator keeps the programs compiled for it by the placements of its argume
 + y`` of a kind is: one dict lookup, one PJRT execute, one wrap (see ``dispatch``).
 """
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
 from math import copysign
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
@@ -23,12 +27,21 @@ from rabbet.runtime.execution import dispatch, effects
 from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.runtime.platforms.devices import default_device
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
+    from rabbet.rules.primitive import Primitive
+    from rabbet.runtime.compilation.device_spread import Spread
+    from rabbet.runtime.compilation.program import Executable
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import Value
+
 _moves = False  # whether the default device was ever set while programs were kept
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
 
 
-def with_number(op, args):
+def with_number(op: Op, args: tuple[Any, ...]) -> list[Value] | Value:
     """The fast path for ``x + 1.0``: the number's array is kept with the placement of ``x``."""
     if len(args) == 2 and op.primitive.adopt == 0:
         x, y = args
@@ -54,7 +67,7 @@ def with_number(op, args):
     return first(op, args)
 
 
-def first(op, args):
+def first(op: Any, args: Any) -> Any:
     """The slow path: make arrays of the arguments, compile if need be."""
     places = places_of(op)
     arrays, device, committed = values.operands(op, args, places)
@@ -74,17 +87,17 @@ def first(op, args):
     return found[-1](arrays)
 
 
-def where_default(runner, device, op):
+def where_default(runner: Callable[..., Any], device: Device, op: Any) -> Callable[..., Any]:
     """``runner`` as long as ``device`` is the default one, which uncommitted arrays are computed on."""
     op = weakref.ref(op)  # which holds what is made here
 
-    def run(args):
+    def run(args: list[Value] | tuple[Value, ...]) -> list[Value] | Value:
         return runner(args) if default_device() is device else first(op(), args)
 
     return run
 
 
-def default_moves():
+def default_moves() -> None:
     """From now on the default device may be another at each call, and programs of uncommitted arrays ask
     which it is. Before somebody has set it once they need not, so those are dropped.
     """
@@ -104,14 +117,14 @@ class Evaluation:
     table = None
     process = dispatch.operations(first, with_number)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "EVALUATION"
 
-    def describe(self):
+    def describe(self) -> str:
         return "evaluation"
 
 
-def eager_unary(op, kinds, otherwise):
+def eager_unary(op: Op, kinds: str, otherwise: Primitive | Callable[..., Any]) -> Callable[..., Any]:
     """A function of one array that executes ``op`` in its own frame, which is all that an eager call costs.
 
     Args:
@@ -131,7 +144,9 @@ def eager_unary(op, kinds, otherwise):
     return dispatch.unary(op, kinds, otherwise, EVALUATION)
 
 
-def on_host(op, rule, arrays, device, committed):
+def on_host(
+    op: Op, rule: Callable[..., Any], arrays: list[Value], device: Device, committed: bool
+) -> list[Value]:
     """Run an operation by its ``evaluate`` rule: ``(op, *arrays) -> NumPy arrays`` of its types."""
     avals = op.outs(tuple([a.aval for a in arrays]))
     effects.wait_for(ordered(op.primitive.effects_of(op.params)))
@@ -153,7 +168,9 @@ def on_host(op, rule, arrays, device, committed):
     return outs if op.primitive.multiple_results else outs[0]
 
 
-def spread_over(op, arrays, device, places):
+def spread_over(
+    op: Op, arrays: list[Value], device: DeviceGroup | Device, places: frozenset[Any]
+) -> Spread | None:
     """The ``Spread`` of an operator on these arrays, which are on ``device``; None for a single device."""
     if type(device) is not DeviceGroup:
         return None
@@ -163,7 +180,9 @@ def spread_over(op, arrays, device, places):
     return spread._replace(like=op.params[op.primitive.place])  # as told, whatever the operands are like
 
 
-def executable(op, avals, device, spread=None):
+def executable(
+    op: Op, avals: tuple[ShapedArray, ...], device: DeviceGroup | Device, spread: Spread | None = None
+) -> Executable:
     """The compiled program of one operator for argument types; made once per device, or spread over
     several.
     """
@@ -178,7 +197,7 @@ def executable(op, avals, device, spread=None):
     return made
 
 
-def as_program(op, avals):
+def as_program(op: Op, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     """The program of one operator: one equation; a call's own body."""
     if op.primitive.is_call:
         op.outs(avals)  # checks the types against those it was traced for

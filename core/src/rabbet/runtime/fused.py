@@ -6,9 +6,13 @@ them. Called eagerly, it is compiled once per signature: the placements of its a
 values of all others.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,12 +38,17 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.random.keys import KeyDType
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import DType, Value
+
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
 LEAF = tree.structure(0)
 
 
-def fused(function=None, *, static=()):
+def fused(function: Any = None, *, static: Any = ()) -> Any:
     """Decorator: compile eager calls of a library function as one program per signature.
 
     Args:
@@ -68,18 +77,18 @@ def fused(function=None, *, static=()):
     on_clear_caches(programs.clear)
     on_clear_caches(quick.clear)
 
-    def slowly(args, kwargs):
+    def slowly(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         try:
             found = quick.get(_quick_key(args, kwargs)) if kwargs else None
         except (TypeError, ValueError, AttributeError):  # an argument that cannot be part of a key
             found = None
         return first(args, kwargs) if found is None else found[-1](args)
 
-    def of_others(args):
+    def of_others(args: tuple[Any, ...]) -> Any:
         found = quick.get(key) if (key := _hashable_key(args, {})) else None
         return first(args, {}) if found is None else found[-1](args)
 
-    def first(args, kwargs):
+    def first(args: Any, kwargs: Any) -> Any:
         args = [opened(a) for a in args]
         kwargs = {name: opened(a) for name, a in kwargs.items()}
         if config.disable_jit:
@@ -96,10 +105,10 @@ def fused(function=None, *, static=()):
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
-    def taken(i, x):
+    def taken(i: int, x: Any) -> Any:
         return x.__jax_array__() if isinstance(x, SymbolicDimension) and i not in by_position else opened(x)
 
-    def traced(*args, **kwargs):
+    def traced(*args: Any, **kwargs: Any) -> Any:
         for a in args:
             if type(a) not in PLAIN:
                 return function(*[taken(i, x) for i, x in enumerate(args)], **kwargs)
@@ -108,7 +117,7 @@ def fused(function=None, *, static=()):
     call = dispatch.function(
         function, quick, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others
     )
-    call.__wrapped__ = function
+    vars(call)["__wrapped__"] = function
     return call
 
 
@@ -116,7 +125,7 @@ PLAIN = frozenset((Array, Tracer, bool, int, float, complex, str, type(None)))
 VALUES_OF_DICTS = frozenset((type({}.values()), type(OrderedDict().values())))
 
 
-def opened(x):
+def opened(x: Any) -> Any:
     """An argument with the arrays that objects give by ``__jax_array__`` in their places, also in a list; the
     values of a dict as a list.
     """
@@ -135,7 +144,7 @@ def opened(x):
 class _Dynamic:
     """Marks the place of an array argument in a signature."""
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return "*"
 
 
@@ -145,7 +154,7 @@ DYNAMIC = _Dynamic()
 class _Signature:
     """An eager call taken apart: its array arguments, and a hashable description of everything else."""
 
-    def __init__(self, function, args, kwargs, by_position, static):
+    def __init__(self, function: Any, args: Any, kwargs: Any, by_position: Any, static: Any) -> None:
         self.args, self.kwargs = args, kwargs
         dynamic = [DYNAMIC if i not in by_position else None for i in range(len(args))]
         leaves = []
@@ -173,7 +182,7 @@ class _Signature:
             self.device, config.traced_key(),
         )  # fmt: skip
 
-    def _take(self, value, is_static, leaves):
+    def _take(self, value: Any, is_static: bool, leaves: list[Any]) -> None:
         """Freeze one argument: a static one by value, a pytree by its structure, its arrays put aside."""
         if is_static:
             self.frozen.append(("static", type(value), _hashable(value)))
@@ -188,12 +197,12 @@ class _Signature:
                 kinds.append(x)
         self.frozen.append((treedef, tuple(kinds)))
 
-    def name_of(self, x, function):
+    def name_of(self, x: Any, function: Any) -> Any:
         """How a user would call an array among the arguments."""
         paths = tree.leaves_with_path((self.args, self.kwargs))
         return argument_name(function, next(path for path, leaf in paths if leaf is x))
 
-    def rebuild(self, tracers):
+    def rebuild(self, tracers: tuple[Value, ...]) -> Any:
         """The arguments with tracers in the places of arrays."""
         at = iter(tracers)
         out = []
@@ -207,7 +216,7 @@ class _Signature:
         n = len(self.args)
         return out[:n], dict(zip(self.names, out[n:], strict=True))
 
-    def quick_key(self):
+    def quick_key(self) -> Any:
         """The key by which the fast path finds the program: possible where every array or number is a
         positional argument of its own, and every array is where the program runs. Numbers are part of it, so
         that ``x * 2`` finds the array of the 2.
@@ -217,7 +226,7 @@ class _Signature:
         return _hashable_key(self.args, self.kwargs)
 
 
-def _quick_key(args, kwargs):
+def _quick_key(args: list[Any] | tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """Arrays by their placement, all else by value. Python finds 1.0 and True under 1, so numbers bring
     their type.
     """
@@ -229,7 +238,7 @@ def _quick_key(args, kwargs):
     return tuple(key)
 
 
-def _hashable_key(args, kwargs):
+def _hashable_key(args: list[Any] | tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """The quick key of a call, or None if an argument cannot be part of a key."""
     try:
         key = _quick_key(args, kwargs)
@@ -242,19 +251,19 @@ def _hashable_key(args, kwargs):
 _NUMBERS = frozenset(python_scalars.PYTHON_SCALARS)
 
 
-def _hashable(value):
+def _hashable(value: Any) -> Any:
     """A static argument as part of a signature, in which -0.0 is not 0.0 and True is not 1."""
     if type(value) in (list, tuple):
         return tuple([(type(v), _hashable(v)) for v in value])
     return str(value) if type(value) is float else value
 
 
-def _is_wide(dtype):
+def _is_wide(dtype: KeyDType | DType) -> bool:
     """Whether numbers and NumPy arrays beside an array of this dtype need 64 bits to keep their digits."""
     return dtype.kind in "iufc" and dtype.itemsize >= (16 if dtype.kind == "c" else 8)
 
 
-def _array(x, device, wide):
+def _array(x: Value, device: Device, wide: bool) -> Value:
     if type(x) is Array:
         return x if x.spec.device is device else values.copy_to_device(x, device, x.spec.committed)
     if wide and type(x) in (int, float, complex):
@@ -267,16 +276,16 @@ def _array(x, device, wide):
 class _Compiled:
     """A compiled library call: from arrays to the function's own result."""
 
-    def __init__(self, made, committed, consts, treedef):
+    def __init__(self, made: Any, committed: Any, consts: Any, treedef: Any) -> None:
         self.single = treedef == LEAF
         self.runner, self.consts, self.treedef = made.runner(committed, single=self.single), consts, treedef
         self.whole = not consts
 
-    def __call__(self, arrays):
+    def __call__(self, arrays: list[Value]) -> Any:
         out = self.runner([*self.consts, *arrays])
         return out if self.single else tree.unflatten(self.treedef, out)
 
-    def positional(self, fixed, only_arrays):
+    def positional(self, fixed: list[Value | None], only_arrays: bool) -> Any:
         """The fast path, ``(execute, handlers, spec, run)``. ``run`` takes the call's positional arguments as
         they are, statics among them ignored, numbers as the arrays that were made of them. Where there are
         arrays alone and one result, the caller can do the same by the others; else they are None.
@@ -285,7 +294,7 @@ class _Compiled:
             return dispatch.known(self.runner)
         if any(x is not None for x in fixed):
 
-            def run_with_numbers(args):
+            def run_with_numbers(args: tuple[Value, ...]) -> Value:
                 given = iter([a for a in args if type(a) is Array])
                 return self([next(given) if x is None else x for x in fixed])
 
@@ -293,10 +302,10 @@ class _Compiled:
         return None, None, None, lambda args: self([a for a in args if type(a) is Array])
 
 
-def _compile(function, signature):
+def _compile(function: Callable[..., Any], signature: Any) -> Any:
     treedef = None
 
-    def flat(*tracers):
+    def flat(*tracers: Value) -> list[Value]:
         nonlocal treedef
         args, kwargs = signature.rebuild(tracers)
         outs, treedef = tree.flatten(function(*args, **kwargs))

@@ -2,7 +2,11 @@
 was compiled.
 """
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +28,15 @@ from rabbet.runtime.platforms.device_groups import device_group
 from rabbet.runtime.platforms.devices import default_clients, forget_when_forked
 from rabbet.trace.tracer import is_tracer
 
+if TYPE_CHECKING:
+    from rabbet_jit.api import Jitted
 
-def device_get(x):
+    from rabbet.runtime.arrays.placement import Placement
+    from rabbet.runtime.platforms.clients import Client
+    from rabbet.typing import Value
+
+
+def device_get(x: Value | dict[Any, Any]) -> np.ndarray | dict[Any, Any]:
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, typed keys and, in
     transformed functions, the arrays that are traced stay as they are.
 
@@ -41,12 +52,12 @@ def device_get(x):
         return tree.unflatten(treedef, [np.asarray(v) if is_readable(v) else v for v in leaves])
 
 
-def is_readable(x):
+def is_readable(x: Value | str) -> bool:
     """Whether a value has a NumPy form; arrays of keys and traced ones have none."""
     return hasattr(x, "__array__") and not (is_tracer(x) or (type(x) is Array and x.aval.is_extended))
 
 
-def copy_to_host_async(x):
+def copy_to_host_async(x: dict[Any, Any]) -> dict[Any, Any]:
     """Begin copying the arrays of a pytree to the host; return the pytree.
 
     Example:
@@ -59,7 +70,7 @@ def copy_to_host_async(x):
     return x
 
 
-def block_until_ready(x):
+def block_until_ready(x: dict[Any, Any]) -> dict[Any, Any]:
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
 
@@ -81,7 +92,7 @@ def block_until_ready(x):
     return x
 
 
-def live_arrays(platform=None):
+def live_arrays(platform: str | None = None) -> list[Value]:
     """All arrays of this process that hold memory, on one platform or on all that are in use.
 
     Those that Rabbet keeps for itself, such as the numbers and the constants of compiled programs, are not
@@ -103,7 +114,7 @@ def live_arrays(platform=None):
     return found
 
 
-def placement_of(raw, aval, client):
+def placement_of(raw: Any, aval: ShapedArray, client: Client) -> Placement:
     """The placement of one of jaxlib's arrays that nobody here holds; over several devices, where it does not
     say how it was laid out, as whole on each.
     """
@@ -121,11 +132,11 @@ def placement_of(raw, aval, client):
     return placement(aval, device_group(tuple(devices)), True)
 
 
-def _aval(aval):
+def _aval(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(tuple(aval.shape), dtypes.canonicalize(aval.dtype), bool(aval.weak_type))
 
 
-def clear_caches():
+def clear_caches() -> None:
     """Forget every traced and compiled program of this process (the persistent cache stays).
 
     Example:
@@ -154,7 +165,7 @@ shared_programs.kept_programs.relieve.append(clear_caches)
 _owners: dict[int, tuple] = {}  # by the identity of a weak reference: it, and what to call with its object
 
 
-def on_clear_caches(forget, of=None):
+def on_clear_caches(forget: Callable[..., Any], of: Jitted | None = None) -> None:
     """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
 
     Args:
@@ -176,5 +187,5 @@ def on_clear_caches(forget, of=None):
         _owners[id(reference)] = reference, forget
 
 
-def _gone(reference):
+def _gone(reference: Any) -> None:
     _owners.pop(id(reference), None)

@@ -8,9 +8,13 @@ What may be shared with the caller and what must be copied:
    memory that is not aligned to 64 bytes is copied in any case.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +24,8 @@ from rabbet.primitives.memories import moved
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array_parts import relaid
 from rabbet.runtime.arrays import transfer_guards
-from rabbet.runtime.arrays.array import Array, from_host, spread, stored
+from rabbet.runtime.arrays.array import Array, from_host, spread
+from rabbet.runtime.arrays.host_parts import stored
 from rabbet.runtime.arrays.placement import placement
 from rabbet.runtime.arrays.sharding import Sharding
 from rabbet.runtime.arrays.values import copy_to_device, host_value, to_array
@@ -32,8 +37,14 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.topologies import DescribedDevice
+    from rabbet.typing import Value
 
-def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: bool = False, may_alias: Any = None
+) -> Any:
     """Return `x` as arrays on `device`, which they are then committed to.
 
     Args:
@@ -79,17 +90,17 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     )
 
 
-def each(argument, x, who, name):
+def each(argument: Any, x: Any, who: str, name: str) -> list[Any]:
     """What the argument of `who` called `name`, a value or a prefix of the pytree `x`, says of each leaf."""
     return tree.broadcast_prefix(argument, x, is_none, names=(f"{who}: {name}", "x"))
 
 
-def is_none(node):
+def is_none(node: Any) -> bool:
     """Whether a node is None, which stands for a leaf here."""
     return node is None
 
 
-def obey_sharding(who, x, sharding, name="out_sharding"):
+def obey_sharding(who: str, x: Value, sharding: Sharding | str | None, name: str = "out_sharding") -> Any:
     """`x`, the result of `who`, as its argument called `name` asks: where it is, or laid out by a sharding.
 
     Raises:
@@ -122,12 +133,12 @@ def obey_sharding(who, x, sharding, name="out_sharding"):
     return device_put(x, device)
 
 
-def is_only(device):
+def is_only(device: Any) -> Any:
     """Whether programs can run on no other device than this one."""
     return device is default_device() and device_count(device.platform) == 1
 
 
-def obeys_out_sharding(function):
+def obeys_out_sharding(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the argument `out_sharding`, which `function` has in its signature and never looks at, is
     obeyed (see `placed`).
 
@@ -145,7 +156,9 @@ def obeys_out_sharding(function):
     most = position if position < code.co_argcount else sys.maxsize
 
     @functools.wraps(function)
-    def call(*args, out_sharding=None, **kwargs):
+    def call(
+        *args: Any, out_sharding: Sharding | str | None = None, **kwargs: Any
+    ) -> tuple[Value, ...] | Value:
         try:
             if len(args) > most:
                 args, out_sharding = args[:most], args[most]
@@ -160,13 +173,13 @@ def obeys_out_sharding(function):
     return folds_itself(call)
 
 
-def hidden(x):
+def hidden(x: Any) -> Value | str:
     """An operand of a function that was told how its result lies: the operand's type says nothing of it."""
     spread = x.aval.spread if type(x) in (Array, Tracer) else None
     return x if spread is None else spread.hidden(x)
 
 
-def as_device(device, name="device"):
+def as_device(device: Any, name: str = "device") -> Device | DescribedDevice | None:
     """Return the `Device` that an argument called `name` means, or None.
 
     Example:
@@ -186,7 +199,7 @@ def as_device(device, name="device"):
     raise TypeError(f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}")
 
 
-def as_place(device, name="device"):
+def as_place(device: Any, name: str = "device") -> Any:
     """What an argument called `name` means: a `Device`, a `Sharding` over several, or None. An object that
     stands for a sharding gives it by its method `__sharding__(name)`, and one that stands for a place by
     each value gives that by its method `__place_of__(x)`, when it is put somewhere.
@@ -206,7 +219,7 @@ def as_place(device, name="device"):
     return as_device(device, name)
 
 
-def lay_out(x, sharding):
+def lay_out(x: Value, sharding: Sharding) -> Value:
     """`x`, an array or anything convertible to one, laid over devices by a sharding."""
     if type(x) is Array and x.raw.is_deleted():
         raise x.deleted()
@@ -226,7 +239,7 @@ def lay_out(x, sharding):
     return spread(raw_values.to_numpy(array.raw), array.aval, sharding)
 
 
-def put_leaf(x, device, may_alias=True):
+def put_leaf(x: Any, device: Any, may_alias: bool = True) -> Value:
     """`device_put` of one value."""
     if type(x) is Tracer:
         if not x.interpreter.alive:
@@ -254,7 +267,7 @@ def put_leaf(x, device, may_alias=True):
     return out if may_alias else out.__deepcopy__({})
 
 
-def from_dlpack(x, device=None, copy=None):
+def from_dlpack(x: Any, device: Device | None = None, copy: bool | None = None) -> Value:
     """Return an array over the memory of `x`, a tensor of another library on this machine's devices.
 
     Args:
@@ -296,7 +309,7 @@ def from_dlpack(x, device=None, copy=None):
     return copy_to_device(array, target, True)
 
 
-def owner_of(x):
+def owner_of(x: Any) -> Device:
     """Return the `Device` whose memory holds the foreign tensor `x`."""
     kind, number = x.__dlpack_device__()
     if kind in dlpack.CPU_LIKE:

@@ -6,6 +6,10 @@ inputs of a new program, and what comes out is flattened again. The static parts
 payloads, stay outside the program.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.trace import states
@@ -23,8 +27,16 @@ from rabbet.trace.running import run_traced
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import payload_of
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.program.jaxpr import Jaxpr
+    from rabbet.rules.operator import Op
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.trace.payload_parts import State
+    from rabbet.typing import Value
 
-def entering(interpreter, args):
+
+def entering(interpreter: Interpreter, args: list[Value] | tuple[Value, ...]) -> Any:
     """The operands of a body: ``args``, and ``STATE`` where the interpreter threads one.
 
     Example:
@@ -36,7 +48,9 @@ def entering(interpreter, args):
     return [*args, STATE] if interpreter.threads else list(args)
 
 
-def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at=None):
+def interpret(
+    interpreter: Any, jaxpr: Any, structures: Any, leaf_avals: Any, outputs: Any = None, state_at: Any = None
+) -> Any:
     """Stage ``jaxpr`` under a fresh copy of ``interpreter``.
 
     Args:
@@ -76,15 +90,15 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
         return jaxpr.memo[memo]
     out_structures = None
 
-    def flat(*leaves):
+    def flat(*leaves: Any) -> Any:
         nonlocal out_structures
         inner = interpreter.fresh()
         before = states.of(inner)
 
-        def on_values(*_):
+        def on_values(*_: Any) -> list[Value]:
             return evaluate(jaxpr, put_together(inner, structures, leaves))
 
-        on_values.described = f"the program {jaxpr.name!r}"
+        vars(on_values)["described"] = f"the program {jaxpr.name!r}"
         outs = run_traced(inner, on_values, [])
         states.refuse_lost(inner, before)
         if inner.threads:
@@ -103,7 +117,9 @@ def interpret(interpreter, jaxpr, structures, leaf_avals, outputs=None, state_at
     return result
 
 
-def refuse_other_types(interpreter, structures, leaf_avals):
+def refuse_other_types(
+    interpreter: Interpreter, structures: tuple[Any, ...], leaf_avals: list[ShapedArray]
+) -> None:
     """Refuse a state of other types than the one that came in."""
     at = 0
     for structure in structures:
@@ -114,7 +130,7 @@ def refuse_other_types(interpreter, structures, leaf_avals):
         at += count_leaves((structure,))
 
 
-def interpret_call(interpreter, jaxpr, args):
+def interpret_call(interpreter: Interpreter, jaxpr: Jaxpr, args: tuple[Value, ...]) -> tuple[Any, ...]:
     """An interpreter's way through a program that is called, for the ``body`` rule of a primitive.
 
     Returns:
@@ -135,7 +151,7 @@ def interpret_call(interpreter, jaxpr, args):
     return body, [*consts, *leaves], lambda results: put_together(interpreter, outs, results)
 
 
-def follows(interpreter, rules):
+def follows(interpreter: Interpreter, rules: dict[Any, Any]) -> bool:
     """Whether the interpreter's rules are made from those of a table (see ``RuleTable.derived_from``) for
     which there is one in the dict ``rules``: then it goes before the body.
 
@@ -149,7 +165,7 @@ def follows(interpreter, rules):
     return model is not None and model.name in rules
 
 
-def apply_derived_rule(interpreter, op, args):
+def apply_derived_rule(interpreter: Any, op: Op, args: Any) -> Any:
     """The outputs of ``op`` by the rule that the interpreter's table makes from one of its model; for body
     rules, which run with the parent current.
 
@@ -174,7 +190,7 @@ def apply_derived_rule(interpreter, op, args):
     return [interpreter.wrap(payload) for payload in outs]
 
 
-def widened(interpreter, values, body_of):
+def widened(interpreter: Interpreter, values: list[State | Value], body_of: Callable[..., Any]) -> Any:
     """The static parts of loop carries: the least that hold the initial values and whatever the body makes
     of them.
 

@@ -7,12 +7,21 @@ there is one more output: whoever calls the program hands contents in and puts t
 transformations understand cells, since they meet none.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import UnexpectedTracerError
 from rabbet.messages.function_names import describe_function
 from rabbet.messages.source_positions import source_position
 from rabbet.program.context import context
 from rabbet.program.value_types import typeof
 from rabbet.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from rabbet.ref.reference import Ref
+    from rabbet.typing import Value
 
 
 class Cell:
@@ -32,10 +41,10 @@ class Cell:
 
     __slots__ = ("type", "content", "home", "__weakref__")
 
-    def __init__(self, type, content=None):
+    def __init__(self, type: Any, content: Any = None) -> None:
         self.type, self.content, self.home = type, content, context.interpreter
 
-    def within(self, content):
+    def within(self, content: Any) -> Any:
         """The cell that a function sees which is run or traced with this one as its argument.
 
         Example:
@@ -45,12 +54,12 @@ class Cell:
         made.type, made.content, made.home = typeof(content), content, context.interpreter
         return made
 
-    def slices(self, index):
+    def slices(self, index: Any) -> Any:
         """What the body of a loop sees that goes over this cell: its slice number ``index``."""
         raise TypeError(f"a loop cannot go over {self!r:.60}; read its value first")
 
 
-def _plain_class(cell):
+def _plain_class(cell: Any) -> Any:
     return getattr(type(cell), "seen_as", None) or type(cell)
 
 
@@ -66,13 +75,13 @@ class Touched:
 
     __slots__ = ("cell", "input", "first", "content")
 
-    def __init__(self, cell, variable, tracer):
+    def __init__(self, cell: Any, variable: Any, tracer: Any) -> None:
         self.cell, self.input, self.first, self.content = cell, variable, tracer, tracer
 
     written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")
 
 
-def _holder(cell):
+def _holder(cell: Ref) -> tuple[Any, ...]:
     """Who has the content at the current level, and the interpreters that run between here and there."""
     level, between = context.interpreter, []
     while level is not cell.home:
@@ -89,11 +98,11 @@ def _holder(cell):
     return cell, between
 
 
-def _called(cell):
+def _called(cell: Any) -> Any:
     return f"a {type(cell).__name__} of type {cell.type.str_short()}"
 
 
-def read(cell):
+def read(cell: Ref) -> Value:
     """The content of a cell at the current level.
 
     Raises:
@@ -110,7 +119,7 @@ def read(cell):
     return content
 
 
-def write(cell, value):
+def write(cell: Ref, value: Value) -> None:
     """Replace the content of a cell at the current level by a value of the same shape and dtype.
 
     Raises:
@@ -136,7 +145,7 @@ def write(cell, value):
     holder.content = value
 
 
-def refused(cell, stager):
+def refused(cell: Any, stager: Any) -> Any:
     """The error for a function in which no cell from outside can be used."""
     fn = getattr(stager, "fn", None)
     return TypeError(
@@ -145,7 +154,7 @@ def refused(cell, stager):
     )
 
 
-def contents(touched):
+def contents(touched: list[Any] | tuple[Any, ...]) -> list[Any]:
     """The contents, at the current level, of cells that a traced function uses.
 
     Example:
@@ -156,7 +165,7 @@ def contents(touched):
     return [read(t.cell) for t in touched]
 
 
-def put_back(touched, values):
+def put_back(touched: list[Any], values: list[Any]) -> None:
     """Write what a traced function left in the cells that it wrote to.
 
     Example:
@@ -182,21 +191,23 @@ class Threading:
       False
     """
 
-    def __init__(self, *touched):
+    def __init__(self, *touched: Any) -> None:
         every = {id(t.cell): t.cell for ts in touched for t in ts}
         written = {id(t.cell) for ts in touched for t in ts if t.written}
         self.written = [cell for key, cell in every.items() if key in written]
         self.only_read = [cell for key, cell in every.items() if key not in written]
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.written or self.only_read)
 
-    def enter(self):
+    def enter(self) -> list[Value]:
         """Fix the contents of those that are only read; the contents of the others now."""
         self.held = [(cell, read(cell)) for cell in self.only_read]
         return [read(cell) for cell in self.written]
 
-    def run(self, contents, fn, *args):
+    def run(
+        self, contents: list[Value], fn: Callable[..., Any], *args: tuple[Value, ...] | None
+    ) -> tuple[list[Value] | tuple[tuple[Any, ...] | None, ...], ...]:
         """``fn(*args)`` in a body that was handed ``contents``; its result and the contents after it."""
         given = context.interpreter.given
         for cell, content in (*zip(self.written, contents, strict=True), *self.held):
@@ -204,7 +215,7 @@ class Threading:
         out = fn(*args)
         return out, [read(cell) for cell in self.written]
 
-    def leave(self, contents):
+    def leave(self, contents: list[Value]) -> None:
         """Write what the last body left."""
         for cell, value in zip(self.written, contents, strict=True):
             write(cell, value)

@@ -2,7 +2,11 @@
 batch dimension.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.program import python_scalars
@@ -11,8 +15,14 @@ from rabbet.rules import contracts, failures
 from rabbet.rules.tables import Through
 from rabbet.trace.interpreter import Tracer, typeof
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.rules.payloads import Batched, Dual
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
 
-def with_interpreter(rule):
+
+def with_interpreter(rule: Callable[..., Any]) -> Through:
     """Decorator: a rule that takes the interpreter that asks, ``(op, interpreter, *payloads)``.
 
     What it may read of it is public: the ``size``, ``name`` and ``spmd_name`` of a map, the attributes of an
@@ -34,7 +44,7 @@ def with_interpreter(rule):
     """
 
     @functools.wraps(rule)
-    def informed(op, interpreter, args):
+    def informed(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value] | Value:
         payloads = payloads_of(interpreter, op, args)
         out = rule(op, interpreter, *payloads)
         return tracers_of(interpreter, op, rule, args, payloads, out)
@@ -42,7 +52,7 @@ def with_interpreter(rule):
     return Through(informed)
 
 
-def payloads_of(interpreter, op, args):
+def payloads_of(interpreter: Interpreter, op: Op, args: tuple[Value, ...]) -> list[Batched | Dual]:
     """What the interpreter knows of each argument; values of other levels are lifted."""
     payloads = []
     for i, a in enumerate(args):
@@ -55,7 +65,14 @@ def payloads_of(interpreter, op, args):
     return payloads
 
 
-def tracers_of(interpreter, op, rule, args, payloads, out):
+def tracers_of(
+    interpreter: Interpreter,
+    op: Op,
+    rule: Callable[..., Any],
+    args: tuple[Value, ...],
+    payloads: list[Batched | Dual],
+    out: Any,
+) -> list[Value] | Value:
     """The interpreter's values for the payloads that a rule returned, which are checked as any rule's are."""
     table, primitive = interpreter.table, op.primitive
     if primitive.multiple_results:

@@ -9,8 +9,11 @@ A payload is any pytree of arrays. A value the interpreter never touched stays p
 scalar or a tracer of a level below, not a tracer of this one.
 """
 
+from __future__ import annotations
+
 import copy
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
@@ -22,6 +25,14 @@ from rabbet.program.value_types import typeof
 from rabbet.rules import failures, tables
 from rabbet.trace import named_axes
 from rabbet.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from rabbet_autodiff.derivative_rules import Pullback, Pushforward
+
+    from rabbet.rules.operator import Op
+    from rabbet.rules.primitive import Primitive
+    from rabbet.rules.tables import Role
+    from rabbet.typing import Value
 
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
@@ -86,35 +97,35 @@ class Interpreter:
 
     main = property(lambda self: self, doc="Itself, for programs that ask a trace which one it belongs to.")
 
-    def lift(self, value):
+    def lift(self, value: Any) -> Any:
         """The payload of a value that this interpreter has not touched."""
         raise NotImplementedError(
             f"{type(self).__name__} must say how to lift a constant: define lift(self, value)"
         )
 
-    def type_of(self, payload):
+    def type_of(self, payload: float) -> Any:
         """The aval that the transformed function sees for this payload."""
         raise NotImplementedError(
             f"{type(self).__name__} must give the type of a payload: define type_of(self, payload)"
         )
 
-    def uniform(self, payload):
+    def uniform(self, payload: Any) -> Any:
         """The payload with the static part that all values can have; itself where payloads have no choice."""
         return payload
 
-    def collapse(self, payload):
+    def collapse(self, payload: Any) -> Any:
         """The value of a uniform payload that stands for an untouched one."""
         (leaf,) = tree.leaves(payload)
         return leaf
 
-    def give_back(self, payload, structure):
+    def give_back(self, payload: Any, structure: Any) -> Any:
         """The leaf of a cotangent for an input of the given static part (``payload_parts.PLAIN`` where it was
         not touched).
         """
         (leaf,) = tree.leaves(payload)
         return leaf
 
-    def join(self, a, b):
+    def join(self, a: Any, b: Any) -> Any:
         """The least payload that covers two of different static parts; their leaves are placeholders (see
         ``bodies``).
         """
@@ -123,7 +134,7 @@ class Interpreter:
             f"and {b}); {type(self).__name__} must define join(a, b) and force(payload, like)"
         )
 
-    def force(self, payload, like):
+    def force(self, payload: Any, like: Any) -> Any:
         """``payload`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
         placeholders.
         """
@@ -132,7 +143,7 @@ class Interpreter:
             "go through this loop"
         )
 
-    def join_state(self, a, b):
+    def join_state(self, a: Any, b: Any) -> Any:
         """The least state that covers two of different static parts; their leaves are placeholders. Only
         for an interpreter that ``threads`` one.
         """
@@ -141,7 +152,7 @@ class Interpreter:
             f"{type(self).__name__} must define join_state(a, b) and force_state(state, like)"
         )
 
-    def force_state(self, state, like):
+    def force_state(self, state: Any, like: Any) -> Any:
         """``state`` with the static part of ``like``, which covers its own; the leaves of ``like`` are
         placeholders.
         """
@@ -150,7 +161,7 @@ class Interpreter:
             "go through this loop"
         )
 
-    def state_of_parts(self, before, states):
+    def state_of_parts(self, before: Any, states: Any) -> Any:
         """The state after a program whose parts ran apart, one on each device: ``before`` is what it was,
         ``states`` is what each part made of it, along a new first dimension of its leaves.
         """
@@ -159,19 +170,19 @@ class Interpreter:
             "through programs that each device runs on a part"
         )
 
-    def sliced(self, payload):
+    def sliced(self, payload: Any) -> Any:
         """For a scanned input: (payload whose leaves have the scanned dimension in front, payload of one
         slice with placeholders).
         """
         return payload, payload
 
-    def stacked(self, slice_payload):
+    def stacked(self, slice_payload: Any) -> Any:
         """For a scanned output: the payload (of placeholders) that stacking such slices along a new first
         dimension makes.
         """
         return slice_payload
 
-    def added_dimension(self, structure):
+    def added_dimension(self, structure: Any) -> None:
         """Where the leaves of payloads of a static part have one dimension more than the value; None, for
         most
         transformations: they have its dimensions.
@@ -182,13 +193,13 @@ class Interpreter:
     # names, or None.
     added_over: Any = None
 
-    def of_part(self, count):
+    def of_part(self, count: Any) -> Any:
         """This interpreter for one of ``count`` equal parts of the dimension that it adds. Only for one that
         says ``added_over``.
         """
         raise NotImplementedError(f"{type(self).__name__} gives added_over: define of_part(self, count)")
 
-    def predicate(self, op, args):
+    def predicate(self, op: Op, args: list[float] | tuple[Value, ...]) -> None:
         """What to do where a branch or loop is decided by a value of this interpreter; by default an error
         that says so.
 
@@ -206,7 +217,7 @@ class Interpreter:
             f"{', or a wrap that returns its argument: its payloads are values' if self.carries else ''}"
         )
 
-    def collective(self, op, args):
+    def collective(self, op: Op, args: tuple[Value, ...]) -> Any:
         """What a collective (``lax.psum``) over an axis that this interpreter binds does.
 
         Called with the level below current; ``args`` are the operands of ``op``, of which any or none may be
@@ -217,11 +228,11 @@ class Interpreter:
             "collective(op, args)"
         )
 
-    def plays(self, role):
+    def plays(self, role: Role) -> bool:
         """Whether the transformation does this, by what its table declares (``rules.tables.Role``)."""
         return self.table is not None and role in self.table.roles
 
-    def custom_rule(self, rules):
+    def custom_rule(self, rules: dict[Any, Any]) -> Pullback | Pushforward | None:
         """The rule by which this interpreter treats a function with rules of its own (a ``CustomRule``), or
         None: it goes through the function.
 
@@ -239,17 +250,17 @@ class Interpreter:
                 return rule
         return None
 
-    def binds(self, names):
+    def binds(self, names: frozenset[Any] | tuple[Any, ...]) -> Any:
         """Whether this interpreter binds one of these axes."""
         return any(name in names for name, _ in self.bound)
 
-    def observed(self, payload):
+    def observed(self, payload: tuple[Value, ...]) -> tuple[Value, ...]:
         """What ``debug.print`` and ``debug.callback`` see of a payload: a pytree of arrays, by default the
         payload itself.
         """
         return payload
 
-    def attribute(self, payload, name):
+    def attribute(self, payload: Any, name: Any) -> None:
         """What tracers of a payload have under a name that arrays do not have; by default nothing.
 
         Raises:
@@ -260,7 +271,7 @@ class Interpreter:
         kind = self.type_of(payload).str_short()
         raise AttributeError(traced_attributes.absent(name, kind, self.describe()))
 
-    def at_this_level(self, method, *args):
+    def at_this_level(self, method: Callable[..., Any], *args: Any) -> list[Value]:
         """Call ``method`` with this interpreter current; for rules, which run with the parent current."""
         ctx = context
         previous = ctx.interpreter
@@ -270,7 +281,7 @@ class Interpreter:
         finally:
             ctx.interpreter = previous
 
-    def at_parent(self, method, *args):
+    def at_parent(self, method: Primitive | Callable[..., Any], *args: Any) -> Any:
         """Call ``method`` with the level below current; for hooks, which run at this level."""
         ctx = context
         previous = ctx.interpreter
@@ -280,11 +291,11 @@ class Interpreter:
         finally:
             ctx.interpreter = previous
 
-    def fresh(self):
+    def fresh(self) -> Any:
         """A new interpreter of the same settings, for running a body; by default a shallow copy."""
         return copy.copy(self)
 
-    def aside(self):
+    def aside(self) -> None:
         """What runs a function's derivative rule, for an interpreter that ``threads`` a state: the rule's
         operations are not the function's own and leave no state. By default None: nobody, the rule runs at
         the level below. Else an interpreter whose state is left behind; among the values that it sees are
@@ -292,20 +303,20 @@ class Interpreter:
         """
         return
 
-    def key(self):
+    def key(self) -> type | None:
         """What ``fresh`` copies, hashable: bodies interpreted under equal keys are shared. None: never
         shared.
         """
         return type(self) if not self.__dict__ else None
 
-    def wrap(self, payload):
+    def wrap(self, payload: Any) -> Any:
         """The tracer of a payload that a rule returned. A subclass may return a plain value instead."""
         aval = self.type_of(payload)
         if type(aval) is not ShapedArray:
             refuse_no_type(self, aval)
         return Tracer(self, payload, aval, context.where)
 
-    def process(self, op, args):
+    def process(self, op: Any, args: Any) -> Any:
         """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
         mine = False
         payloads = []
@@ -372,7 +383,7 @@ class Interpreter:
             if outermost:
                 ctx.where = None
 
-    def describe(self):
+    def describe(self) -> str:
         """A few words for messages: the transformation and the function that it runs."""
         fn = getattr(self, "fn", None)
         return f"{type(self).__name__}" + (
@@ -380,7 +391,7 @@ class Interpreter:
         )
 
 
-def refuse_no_type(interpreter, aval):
+def refuse_no_type(interpreter: Interpreter, aval: int) -> None:
     """Raise TypeError for what an interpreter's ``type_of`` returned and is no type."""
     kind = type(interpreter)
     raise TypeError(

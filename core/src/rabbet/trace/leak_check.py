@@ -3,8 +3,11 @@
 Without it such a tracer is found where it is used, if it ever is.
 """
 
+from __future__ import annotations
+
 import gc
 import sys
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.config import config
@@ -12,15 +15,19 @@ from rabbet.errors import UnexpectedTracerError
 from rabbet.messages.source_positions import source_position
 from rabbet.program.context import context
 
+if TYPE_CHECKING:
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
 
-def holders(interpreter):
+
+def holders(interpreter: Interpreter) -> Any:
     """How many references to an interpreter there are before it makes tracers, each of which has one; None
     where nobody wants to know.
     """
     return sys.getrefcount(interpreter) if config.check_tracer_leaks else None
 
 
-def check(interpreter, outs, kind, before):
+def check(interpreter: Any, outs: Any, kind: Any, before: Any) -> None:
     """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
     ``outs``, a pytree, are those that it returned, ``kind`` is their class, and ``before`` is what
     ``holders`` said to the same caller.
@@ -53,7 +60,7 @@ def check(interpreter, outs, kind, before):
     raise UnexpectedTracerError("\n".join([f"{first} (config.check_tracer_leaks):", *lines, *more, last]))
 
 
-def holder(x, kept):
+def holder(x: Value, kept: list[Value]) -> Any:
     """A few words about the object that holds a tracer, or None."""
     for owner in gc.get_referrers(x):
         if owner is kept or type(owner).__name__ == "frame":

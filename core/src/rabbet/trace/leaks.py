@@ -1,12 +1,18 @@
 """What to say of a tracer that outlived its transformation."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING
 
 from rabbet.errors import UnexpectedTracerError
 from rabbet.messages import source_positions
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def leaked(tracer):
+
+def leaked(tracer: Value) -> Value:
     """The error for a tracer that outlived its transformation."""
     line = (
         f"It was made at {source_positions.source_position(tracer.where)}. "

@@ -6,13 +6,20 @@ collectives know the axis's size. A staged program keeps the name in its equatio
 bound it gives them their meaning when the program is interpreted.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
 
-def bound_axes():
+
+def bound_axes() -> tuple[tuple[int | str, ...], ...]:
     """The axes bound here: ``((name, size), ...)``, hashable, outermost first.
 
     Example:
@@ -24,7 +31,9 @@ def bound_axes():
     return context.axes
 
 
-def with_more(axes, more):
+def with_more(
+    axes: tuple[tuple[int | str, ...], ...], more: tuple[tuple[int | str, ...], ...]
+) -> tuple[tuple[int | str, ...], ...]:
     """``axes`` with further ones inside; one of the same name hides the outer one."""
     if all(pair in axes for pair in more):
         return axes
@@ -33,7 +42,7 @@ def with_more(axes, more):
 
 
 @contextlib.contextmanager
-def bind_axes(more):
+def bind_axes(more: list[tuple[int | str, ...]] | tuple[Any, ...]) -> Iterator[Any]:
     """Within the ``with`` block the axes ``((name, size), ...)`` are bound: for tracing only, since nobody
     gives them a meaning.
 
@@ -51,12 +60,12 @@ def bind_axes(more):
         context.axes = previous
 
 
-def is_collective(op):
+def is_collective(op: Op) -> Any:
     """Whether an operator itself communicates along a named axis (see ``Primitive.axis``)."""
     return op.primitive.axis is not None
 
 
-def names_of(op):
+def names_of(op: Op) -> tuple[str, ...]:
     """The names of the axes along which an operator itself communicates: several are a tuple in its
     parameter, and together one axis.
     """
@@ -64,7 +73,7 @@ def names_of(op):
     return names if type(names) is tuple else (names,)
 
 
-def used_by(op):
+def used_by(op: Op) -> Any:
     """The names of the axes along which an operator, or a program that it carries, communicates."""
     if op.primitive.axis is not None:
         return frozenset(names_of(op))
@@ -77,7 +86,7 @@ def used_by(op):
 NONE = frozenset()
 
 
-def axes_used_in(jaxpr):
+def axes_used_in(jaxpr: Any) -> frozenset[Any]:
     """The names of the axes along which a program communicates; found once.
 
     Example:

@@ -5,10 +5,16 @@ Where static parts differ, between two branches or before and after a step of a 
 least part that covers both.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import tree
 from rabbet.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
 
 
 class Plain:
@@ -21,7 +27,7 @@ class Plain:
       True
     """
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "PLAIN"
 
 
@@ -47,14 +53,14 @@ class State:
       [1.0, 0]
     """
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return "STATE"
 
 
 STATE = State()
 
 
-def is_tracer_of(x, interpreter):
+def is_tracer_of(x: Value, interpreter: Interpreter) -> bool:
     """Whether ``x`` is a tracer of ``interpreter``.
 
     Example:
@@ -66,7 +72,7 @@ def is_tracer_of(x, interpreter):
     return type(x) is Tracer and x.interpreter is interpreter
 
 
-def take_apart(interpreter, values):
+def take_apart(interpreter: Interpreter, values: list[State | Value] | tuple[Value, ...]) -> Any:
     """Flatten operands: a tracer of ``interpreter`` to its payload's leaves, any other value to itself.
 
     Returns:
@@ -95,7 +101,7 @@ def take_apart(interpreter, values):
     return leaves, tuple(structures)
 
 
-def put_together(interpreter, structures, leaves):
+def put_together(interpreter: Any, structures: Any, leaves: Any) -> Any:
     """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
     given to the interpreter and is not among the values.
 
@@ -126,7 +132,7 @@ def put_together(interpreter, structures, leaves):
     return values
 
 
-def threaded(structures, leaves):
+def threaded(structures: tuple[Any, ...], leaves: list[Value] | tuple[Value, ...]) -> Any:
     """The state among operands, or None."""
     at = 0
     for structure in structures:
@@ -136,7 +142,7 @@ def threaded(structures, leaves):
     return None
 
 
-def count_leaves(structures):
+def count_leaves(structures: tuple[Any, ...]) -> int:
     """How many leaves payloads of these static parts have.
 
     Example:
@@ -156,19 +162,19 @@ class Hole:
       True
     """
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return "*"
 
 
 HOLE = Hole()
 
 
-def skeleton(structure):
+def skeleton(structure: Any) -> Any:
     """A payload with ``HOLE`` for each leaf."""
     return tree.unflatten(structure, [HOLE] * structure.num_leaves)
 
 
-def join(interpreter, a, b):
+def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
     """The least static part that covers two; ``PLAIN`` is below all others."""
     if a is PLAIN or a == b:
         return b
@@ -180,7 +186,7 @@ def join(interpreter, a, b):
     return tree.structure(interpreter.join(skeleton(a), skeleton(b)))
 
 
-def join_structures(interpreter, first, second):
+def join_structures(interpreter: Interpreter, first: Any, second: tuple[Any, ...]) -> tuple[Any, ...]:
     """``join`` for each pair of two tuples of static parts.
 
     Example:
@@ -193,7 +199,7 @@ def join_structures(interpreter, first, second):
     return tuple([join(interpreter, a, b) for a, b in zip(first, second, strict=True)])
 
 
-def force_payload(interpreter, x, structure):
+def force_payload(interpreter: Any, x: Any, structure: Any) -> Any:
     """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
     static part.
 
@@ -229,7 +235,7 @@ def force_payload(interpreter, x, structure):
     return leaves
 
 
-def forced_state(interpreter, structure):
+def forced_state(interpreter: Interpreter, structure: Any) -> list[Value]:
     """The leaves of the interpreter's state brought to a static part."""
     leaves, have = tree.flatten(interpreter.state)
     if have == structure:

@@ -1,6 +1,9 @@
 """Running a function under an interpreter, on tracers that hold payloads."""
 
+from __future__ import annotations
+
 from threading import get_ident
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback
@@ -10,8 +13,11 @@ from rabbet.trace import leak_check, named_axes
 from rabbet.trace.interpreter import refuse_no_type
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
+if TYPE_CHECKING:
+    from rabbet.trace.interpreter import Interpreter
 
-def run(interpreter, fn, payloads):
+
+def run(interpreter: Interpreter, fn: Any, payloads: list[Any] | tuple[Any, ...]) -> Any:
     """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
 
     Args:
@@ -45,7 +51,7 @@ def run(interpreter, fn, payloads):
     return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
 
 
-def run_traced(interpreter, fn, payloads):
+def run_traced(interpreter: Interpreter, fn: Any, payloads: list[Any] | tuple[Any, ...]) -> Any:
     """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
     plain values.
 
@@ -90,7 +96,7 @@ def run_traced(interpreter, fn, payloads):
     return outs
 
 
-def type_of(interpreter, payload):
+def type_of(interpreter: Interpreter, payload: Any) -> ShapedArray:
     """The type that an interpreter says of a payload, looked at."""
     aval = interpreter.type_of(payload)
     if type(aval) is not ShapedArray:

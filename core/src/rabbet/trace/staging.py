@@ -5,8 +5,10 @@ program computes. Arrays that the function captured become inputs of the program
 as literals.
 """
 
+from __future__ import annotations
+
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +26,12 @@ from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.ref.reference import Ref
+    from rabbet.trace.cells import Touched
+    from rabbet.typing import Value
+
 PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 
 
@@ -33,13 +41,13 @@ class Stage(Interpreter):
     __slots__ = ("equations", "captured", "effects", "cells")
     stages = True
 
-    def __init__(self, takes_cells=False):
+    def __init__(self, takes_cells: bool = False) -> None:
         self.equations = []
         self.captured = {}
         self.effects = NONE
         self.cells: Any = {} if takes_cells else None
 
-    def process(self, op, args):
+    def process(self, op: Any, args: Any) -> Any:
         """Append one equation; its outputs are typed by the operator's shape rule."""
         inputs, avals = [], []
         loose = False
@@ -72,7 +80,7 @@ class Stage(Interpreter):
         self.equations.append(Equation(op, inputs, [v], where))
         return Tracer(self, v, out, where)
 
-    def constant(self, x):
+    def constant(self, x: Value) -> Literal | Var:
         """The atom of a value that is not this interpreter's tracer: a literal for a scalar, else a captured
         input.
         """
@@ -84,7 +92,7 @@ class Stage(Interpreter):
             return self.atom(array_of(x))
         return self.capture(x)
 
-    def capture(self, x):
+    def capture(self, x: Value) -> Var:
         """The variable of a captured array; the same object is captured once."""
         held = self.captured.get(id(x))
         if held is None:
@@ -93,7 +101,7 @@ class Stage(Interpreter):
             held = self.captured[id(x)] = (Var(typeof(x)), x)
         return held[0]
 
-    def touch(self, cell):
+    def touch(self, cell: Ref) -> Touched:
         """What is known here of a cell from outside, whose content becomes an input."""
         if self.cells is None:
             raise cells.refused(cell, self)
@@ -104,27 +112,27 @@ class Stage(Interpreter):
             self.cells[id(cell)] = known
         return known
 
-    def given(self, cell, content):
+    def given(self, cell: Ref, content: Value) -> None:
         """Take a cell's content from among the inputs that there are already."""
         self.cells[id(cell)] = cells.Touched(cell, None, content)
 
-    def atom(self, x):
+    def atom(self, x: Value) -> Literal | Var:
         """The variable or literal that a returned value became."""
         if type(x) is Tracer and x.interpreter is self:
             return x.payload
         return self.constant(x)
 
-    def lift(self, value):
+    def lift(self, value: Any) -> Any:
         return self.atom(value)
 
-    def type_of(self, payload):
+    def type_of(self, payload: Any) -> ShapedArray:
         return payload.aval
 
-    def describe(self):
+    def describe(self) -> str:
         return f"the trace of {function_names.describe_function(self.fn)}"
 
 
-def stage(fn, avals, name=None, touched=None):
+def stage(fn: Any, avals: Any, name: Any = None, touched: Any = None) -> Any:
     """Trace ``fn`` on arrays of the given types.
 
     Args:

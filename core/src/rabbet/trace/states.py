@@ -1,15 +1,23 @@
 """What must hold of the state of an interpreter in a body: it is not lost there, and keeps its types."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import tree
 from rabbet.program.value_types import typeof
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.trace.interpreter import Interpreter
 
-def of(interpreter):
+
+def of(interpreter: Interpreter) -> Any:
     """The state of an interpreter, or None where it has none."""
     return getattr(interpreter, "state", None)
 
 
-def refuse_lost(interpreter, before):
+def refuse_lost(interpreter: Interpreter, before: Any) -> None:
     """Refuse a state that was written within a body by an interpreter that does not thread it: the body runs
     under a copy, whose state nobody reads.
 
@@ -24,7 +32,7 @@ def refuse_lost(interpreter, before):
         )
 
 
-def refuse_other_types(interpreter, structure, avals):
+def refuse_other_types(interpreter: Interpreter, structure: Any, avals: list[ShapedArray]) -> None:
     """Refuse a state whose leaves come out of a body with other types than they went in.
 
     Args:

@@ -1,5 +1,14 @@
 """Tracers: what stands for an array while a transformation runs, and the payload behind it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.trace.interpreter import Interpreter
+    from rabbet.typing import Value
+
 
 class Tracer:
     """Stands for an array while a transformation runs; holds its interpreter's payload.
@@ -14,7 +23,9 @@ class Tracer:
     __slots__ = ("interpreter", "payload", "aval", "where", "__weakref__")
     __array_priority__ = 1000
 
-    def __init__(self, interpreter, payload, aval, where=None):
+    def __init__(
+        self, interpreter: Interpreter, payload: Any, aval: ShapedArray, where: tuple[Any, ...] | None = None
+    ) -> None:
         self.interpreter = interpreter
         self.payload = payload
         self.aval = aval
@@ -28,7 +39,7 @@ class Tracer:
     itemsize = property(lambda self: self.aval.itemsize, doc="Bytes per element.")
     nbytes = property(lambda self: self.aval.nbytes, doc="Bytes in all.")
 
-    def __getattr__(self, name):  # of what is not found only
+    def __getattr__(self, name: str) -> Any:  # of what is not found only
         if name in Tracer.__slots__ or name.startswith("__"):
             raise AttributeError(f"'Tracer' object has no attribute {name!r}")
         try:
@@ -38,19 +49,19 @@ class Tracer:
                 error.name, error.obj = name, self
             raise
 
-    def __copy__(self):
+    def __copy__(self) -> Value:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Value:
         return self
 
     _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 
 
-def payload_of(interpreter, x):
+def payload_of(interpreter: Interpreter, x: Value) -> Any:
     """The payload of ``x`` under ``interpreter``: its own if it is one of its tracers, else ``x`` lifted.
 
     Example:
@@ -66,7 +77,7 @@ def payload_of(interpreter, x):
     return interpreter.lift(x)
 
 
-def is_tracer(x):
+def is_tracer(x: Any) -> bool:
     """Whether ``x`` is a tracer: an array that a transformation has not computed yet.
 
     Example:

@@ -111,13 +111,13 @@ class IndexedArray:
             raise ValueError(f"x.at[...].get: strategy must be one of {STRATEGIES}, got {strategy!r}")
         if mode is None and fill_value is not None:
             mode = "fill"
-        options = {
+        options: dict[str, Any] = {
             "mode": None if mode is None else GatherScatterMode.from_any(mode),
             "fill_value": fill_of(fill_value),
             "indices_are_sorted": bool(indices_are_sorted), "unique_indices": bool(unique_indices),
             "wrap": bool(wrap_negative_indices),
         }  # fmt: skip
-        x = self.array if out_sharding is None else hidden(self.array)
+        x: Any = self.array if out_sharding is None else hidden(self.array)
         eager = is_eager(x)
         plan = parse(x.aval, self.index, eager, options["mode"] in TELLING, options["wrap"])
         if eager:
@@ -296,7 +296,7 @@ def combined(how: str, old: ArrayLike, new: ArrayLike) -> ArrayOrTracer:
     return COMBINE[how](old, new)
 
 
-COMBINE = {
+COMBINE: dict[str, Callable[..., Any]] = {
     "set": lambda old, new: new, "add": elementwise.add, "subtract": elementwise.sub,
     "multiply": elementwise.mul,
     "divide": elementwise.div, "min": extremes.min, "max": extremes.max,

@@ -4,7 +4,11 @@ What needs operations (arithmetic, indexing, ``.sum()``) is given to this class 
 ``rabbet`` is composed, by ``rabbet.lax.operators``; here stands what an array can do by itself.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import asarray
@@ -14,6 +18,7 @@ from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime.arrays import callback_errors, transfer_guards
+from rabbet.runtime.arrays.host_parts import device_of, parts_here, stored
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_shards, raw_values, signals_while_reading
@@ -22,11 +27,17 @@ from rabbet.runtime.jaxlib.shared_memory import GivenUp, is_shared
 from rabbet.runtime.platforms.devices import default_device
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.arrays.placement import Placement
+    from rabbet.runtime.arrays.sharding import Sharding
+    from rabbet.typing import Value
+
 
 class ArrayType(type):
     """Makes ``isinstance(x, Array)`` hold for traced values too: a transformed function sees arrays."""
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: Any) -> bool:
         return type(x) is cls or type(x) is Tracer
 
 
@@ -47,7 +58,7 @@ class Array(metaclass=ArrayType):
     __slots__ = ("raw", "aval", "spec", "__weakref__")
     __array_priority__ = 100
 
-    def __init__(self, raw, spec):
+    def __init__(self, raw: Any, spec: Any) -> None:
         self.raw = raw
         self.spec = spec
         self.aval = spec.aval
@@ -88,21 +99,21 @@ class Array(metaclass=ArrayType):
         doc="Its parts on all devices: a list of ``Shard``; those of other processes have no data.",
     )
 
-    def devices(self):
+    def devices(self) -> set[Any]:
         """The set of devices that hold the array."""
         return self.sharding.device_set
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.aval)
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         raise TypeError(
             f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be "
             "compared. Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
         )
 
     # -------------------------------------------------------------------------------- waiting and deleting
-    def block_until_ready(self):
+    def block_until_ready(self) -> Value:
         """Wait until the values are computed; return the array. Errors of the computation are raised here."""
         raw = self.raw
         if raw.is_deleted():
@@ -117,23 +128,23 @@ class Array(metaclass=ArrayType):
             return self
         raise failure
 
-    def is_ready(self):
+    def is_ready(self) -> bool:
         """Whether the values are computed."""
         if self.raw.is_deleted():
             raise self.deleted()
         return self.raw.is_ready()
 
-    def is_deleted(self):
+    def is_deleted(self) -> bool:
         """Whether the memory was given up, by ``delete`` or by donation."""
         return self.raw.is_deleted()
 
-    def on_device_size_in_bytes(self):
+    def on_device_size_in_bytes(self) -> Any:
         """Bytes of memory that its parts take on all their devices together, as the runtime counts them."""
         if self.raw.is_deleted():
             raise self.deleted()
         return self.raw.on_device_size_in_bytes()
 
-    def delete(self):
+    def delete(self) -> None:
         """Give up the memory now, but for what other arrays share of it: those over several devices and their
         ``addressable_shards``. Using the array afterwards raises ``DeletedArrayError``.
         """
@@ -144,14 +155,14 @@ class Array(metaclass=ArrayType):
         else:
             self.raw.delete()
 
-    def copy_to_host_async(self):
+    def copy_to_host_async(self) -> None:
         """Begin copying the values to the host, so that a later ``numpy.asarray`` waits less."""
         if self.raw.is_deleted():
             raise self.deleted()
         adapter.start_copy_to_host([self.raw])
 
     # ----------------------------------------------------------------------------------------- to the host
-    def _value(self):
+    def _value(self) -> np.ndarray:
         lent = self.spec.lent
         if lent is not None:
             try:
@@ -175,7 +186,7 @@ class Array(metaclass=ArrayType):
         value = callback_errors.translated(raw_values.to_numpy, self.raw)
         return value if self.aval.codes is None else value.view(self.aval.dtype)
 
-    def deleted(self):
+    def deleted(self) -> Exception:
         """The error for using this array after it was deleted or donated."""
         return DeletedArrayError(
             f"array {self.aval.str_short()} has been deleted or donated to a computation; "
@@ -183,7 +194,7 @@ class Array(metaclass=ArrayType):
         )
 
     @folds_itself
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         try:
             if signals_while_reading.pending:
                 signals_while_reading.tell(self)
@@ -209,7 +220,7 @@ class Array(metaclass=ArrayType):
             raise
 
     @folds_itself
-    def __buffer__(self, flags):
+    def __buffer__(self, flags: int) -> Any:
         # Python asks for this from 3.12 on; there, memoryview(x) reads the values without a copy.
         try:
             if signals_while_reading.pending:
@@ -224,19 +235,19 @@ class Array(metaclass=ArrayType):
             signals_while_reading.remember(self, error)
             raise
 
-    def item(self, *index):
+    def item(self, *index: int) -> float:
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
         return self._value().item(*index)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The values as nested lists of Python scalars."""
         return self._value().tolist()
 
-    def tobytes(self, order="C"):
+    def tobytes(self, order: Any = "C") -> bytes:
         """The values as bytes, in row-major order by default."""
         return self._value().tobytes(order)
 
-    def _scalar(self, convert):
+    def _scalar(self, convert: Any) -> complex:
         if self.aval.size != 1 or self.aval.ndim > 0:
             raise TypeError(
                 f"only an array without dimensions converts to {convert.__name__}, got "
@@ -250,7 +261,7 @@ class Array(metaclass=ArrayType):
             )
         return convert(self._value()[()])
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(
                 f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is "
@@ -258,23 +269,23 @@ class Array(metaclass=ArrayType):
             )
         return bool(self._value().reshape(())[()])
 
-    def __int__(self):
+    def __int__(self) -> Any:
         return self._scalar(int)
 
-    def __float__(self):
+    def __float__(self) -> Any:
         return self._scalar(float)
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return self._scalar(complex)
 
-    def __index__(self):
+    def __index__(self) -> int:
         if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.ndim:
             raise TypeError(
                 f"only integer arrays without dimensions can be an index, got {self.aval.str_short()}"
             )
         return int(self._value()[()])
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if spec and self.aval.ndim == 0:
             return format(self._value()[()], spec)
         try:
@@ -285,12 +296,12 @@ class Array(metaclass=ArrayType):
                 "each of its numbers: numpy.array2string(x, formatter=...)"
             ) from None
 
-    def __str__(self):
+    def __str__(self) -> str:
         if isinstance(self.aval.dtype, dtypes.ExtendedDType) or not is_readable(self):
             return repr(self)
         return str(self._value())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if not is_readable(self):
@@ -308,7 +319,14 @@ class Array(metaclass=ArrayType):
         return f"Array({text},{gap}{tail}"
 
     # ------------------------------------------------------------------------------------- other libraries
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, ...] | None = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
         if self.raw.is_deleted():
             raise self.deleted()
         if self.aval.codes is not None:
@@ -316,12 +334,12 @@ class Array(metaclass=ArrayType):
             raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
         return raw_values.to_dlpack(self.raw, stream)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, ...]:
         spec = self.spec
         device = spec.device if spec.layout is None else spec.layout.group.local_devices[0]
         return dlpack.device_of(device.platform, device.raw.local_hardware_id)
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> int:
         """The address of the values in the device's memory, for foreign code; it waits for them. Unsafe: the
         memory must not be written to, and lives as long as the array.
         """
@@ -330,15 +348,15 @@ class Array(metaclass=ArrayType):
         self.block_until_ready()
         return self.raw.unsafe_buffer_pointer()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[Any, ...] | Callable[..., Any], ...]:
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return _unpickle_physical, (raw_values.to_numpy(self.raw), self.aval)
         return _unpickle, (self._value(), self.aval.weak_type)
 
-    def __copy__(self):
+    def __copy__(self) -> Value:
         return alias(self)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Value:
         if self.raw.is_deleted():
             raise self.deleted()
         if self.spec.layout is not None:
@@ -346,7 +364,7 @@ class Array(metaclass=ArrayType):
         raw = raw_values.copy_to_device(self.raw, self.spec.device.raw, self.spec.sharding, always_copy=True)
         return Array(raw, self.spec)
 
-    def addressable_data(self, index):
+    def addressable_data(self, index: int) -> Value:
         """The part of the array on this process's device number ``index``."""
         parts = shards(self)
         if not -len(parts) <= index < len(parts):
@@ -354,12 +372,7 @@ class Array(metaclass=ArrayType):
         return parts[index].data
 
 
-def device_of(sharding):
-    """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
-    return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
-
-
-def is_readable(array):
+def is_readable(array: Value) -> bool:
     """Whether this process has all values of an array."""
     return array.spec.layout is None or array.spec.device.is_local or array.is_fully_replicated
 
@@ -383,17 +396,17 @@ class Shard:
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device, index, replica_id, data):
+    def __init__(self, device: Any, index: Any, replica_id: Any, data: Any) -> None:
         self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
             f"data={self.data})"
         )
 
 
-def shards(array, *, everywhere=False):
+def shards(array: Value, *, everywhere: bool = False) -> list[Shard]:
     """The parts of an array, one for each device of this process, or of all processes."""
     if array.raw.is_deleted():
         raise array.deleted()
@@ -417,7 +430,7 @@ def shards(array, *, everywhere=False):
     return found
 
 
-def copy_of_parts(array):
+def copy_of_parts(array: Value) -> Value:
     """A copy of an array over several devices, part by part."""
     spec, parts = array.spec, [part.data for part in shards(array)]
     if spec.layout.order is not None:  # a copy within the device has the same order
@@ -428,7 +441,7 @@ def copy_of_parts(array):
     return Array(adapter.put_shards(host, array.aval.physical, raws, spec.sharding), spec)
 
 
-def spread(host, aval, layout, *, private=False):
+def spread(host: np.ndarray, aval: ShapedArray, layout: Sharding, *, private: bool = False) -> Value:
     """An ``Array`` of type ``aval`` over several devices from a NumPy array of its physical type."""
     spec = spread_placement(aval, layout)
     raws = [device.raw for device in layout.group.local_devices]  # asked each time: a fork is told here
@@ -436,14 +449,7 @@ def spread(host, aval, layout, *, private=False):
     return Array(adapter.put_shards(parts, aval.physical, raws, spec.sharding, private=private), spec)
 
 
-@functools.lru_cache(maxsize=1024)
-def parts_here(layout, shape):
-    """Which parts of an array the devices of this process have, in their order."""
-    indices = layout.devices_indices_map(shape)
-    return [indices[device] for device in layout.group.local_devices]
-
-
-def alias(array):
+def alias(array: Value) -> Value:
     """The same memory under a handle of its own: to delete or donate one leaves the other as it is.
 
     On the CPU nothing is copied: what the new handle keeps alive is a view of the memory. Elsewhere two
@@ -464,14 +470,7 @@ def alias(array):
     return Array(raw_values.copy_to_device(raw, device.raw, spec.sharding, always_copy=True), spec)
 
 
-def stored(host, aval):
-    """A NumPy array of type ``aval`` (or of float0) as one of its physical type."""
-    if aval.physical is not aval and aval.dtype is dtypes.float0:
-        return np.zeros(aval.physical.shape, aval.physical.dtype)
-    return host if aval.codes is None else host.view(aval.codes)
-
-
-def from_host(host, aval, device, committed, *, private=False):
+def from_host(host: Any, aval: ShapedArray, device: Any, committed: bool, *, private: bool = False) -> Value:
     """An ``Array`` of type ``aval`` from a NumPy array of its physical type (or of float0)."""
     if aval.shape:  # numbers are part of the operation that they stand in
         transfer_guards.to_device(aval, device)
@@ -482,16 +481,16 @@ def from_host(host, aval, device, committed, *, private=False):
     return callback_errors.translated(put_whole, host, physical, spec, private)
 
 
-def put_whole(host, physical, spec, private=False):
+def put_whole(host: np.ndarray, physical: ShapedArray, spec: Placement, private: bool = False) -> Value:
     """An ``Array`` on one device from a NumPy array in which nothing is left to convert."""
     return Array(adapter.put(host, physical, spec.device.raw, spec.sharding, private=private), spec)
 
 
-def _unpickle(value, weak_type):
+def _unpickle(value: np.ndarray, weak_type: bool) -> Value:
     from rabbet.program.avals import ShapedArray
 
     return _unpickle_physical(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
-def _unpickle_physical(value, aval):
+def _unpickle_physical(value: np.ndarray, aval: ShapedArray) -> Value:
     return from_host(np.ascontiguousarray(value).reshape(aval.physical.shape), aval, default_device(), False)

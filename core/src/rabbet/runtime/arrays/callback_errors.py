@@ -4,11 +4,14 @@ What a callback raises is put aside under a number. The number is part of the te
 program was started or its result is read, and there the exception is raised again as the object that it was.
 """
 
+from __future__ import annotations
+
 import copy
 import itertools
 import re
 import threading
 from collections import OrderedDict
+from typing import Any
 
 from rabbet.runtime.arrays import memory_exhausted
 from rabbet.runtime.jaxlib.signals_in_callbacks import raised_at_the_door
@@ -27,7 +30,7 @@ class CallbackFailure(Exception):
     """Raised to jaxlib in place of what a callback raised."""
 
 
-def put_aside(error):
+def put_aside(error: BaseException | Exception) -> Exception:
     """Keep an exception; what to raise in its place."""
     number = next(_numbers)
     with _lock:
@@ -37,7 +40,7 @@ def put_aside(error):
     return CallbackFailure(f"rabbet callback failure {number} of this process")
 
 
-def original(error):
+def original(error: Any) -> BaseException | Exception | None:
     """The exception that a callback raised, for the error that the runtime made of it; None if it is
     another error.
     """
@@ -55,13 +58,13 @@ def original(error):
     return error
 
 
-def was_told(error):
+def was_told(error: Exception) -> bool:
     """Whether an error of the runtime is about what a callback raised, and somebody was told of it."""
     found = _mark.search(str(error))
     return found is not None and int(found[1]) in _told
 
 
-def _bare(error):
+def _bare(error: BaseException | Exception) -> BaseException | Exception:
     """An equal exception for whoever reads the same result later. The one that was raised has a traceback,
     with whatever the frames of the callback and of its callers hold: that is not kept alive from here.
     """
@@ -73,7 +76,7 @@ def _bare(error):
         return bare
 
 
-def translated(function, *args):
+def translated(function: Any, *args: Any) -> Any:
     """``function(*args)``; where that fails because a callback raised, what the callback raised."""
     try:
         return function(*args)
@@ -85,14 +88,14 @@ def translated(function, *args):
     raise failure
 
 
-def behind(error):
+def behind(error: Exception) -> Any:
     """What to raise for an error of the runtime: what a callback raised, or that memory ran out, and what is
     in it. None: the error itself.
     """
     return original(error) or out_of_memory(error)
 
 
-def out_of_memory(error):
+def out_of_memory(error: Exception) -> Exception | None:
     """What to raise for an error that says that memory ran out while something was computed or copied; None
     if it is another error.
     """

@@ -5,7 +5,11 @@ and turns an exception into text. So arguments are copied into arrays, the funct
 (see ``HostCallback``), and its exceptions take another way (see ``failures``).
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +21,17 @@ from rabbet.runtime.platforms.backends import default_registry
 from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.runtime.platforms.devices import device as device_numbered
 
+if TYPE_CHECKING:
+    from rabbet.lowering.host_callbacks import HostCallback
+    from rabbet.runtime.platforms.devices import Device
+
 failed_over: dict = {}
 """What callbacks of programs over several devices raised, by their ``DeviceGroup``, until it is raised
 again."""
 
 
 @contextlib.contextmanager
-def on_host():
+def on_host() -> Iterator[Any]:
     """The surroundings of user code that a program calls: no transformation is running, at nobody's line."""
     previous = context.interpreter, context.where, context.axes
     context.interpreter, context.where, context.axes = Context.interpreter, None, Context.axes
@@ -33,7 +41,7 @@ def on_host():
         context.interpreter, context.where, context.axes = previous
 
 
-def lying_on(device):
+def lying_on(device: Any) -> Device:
     """Where the arguments of a callback lie: on the CPU where there is one, for jaxlib hands over memory of
     the host, and a device may do nothing else until the program that calls has finished.
     """
@@ -42,7 +50,7 @@ def lying_on(device):
     return device_numbered("cpu", 0)
 
 
-def for_device(callback, device):
+def for_device(callback: HostCallback, device: Any) -> Callable[..., Any]:
     """What jaxlib calls for a ``HostCallback`` of a program on ``device``, or on a ``DeviceGroup``: there an
     exception would leave the other devices waiting until the process ends, so it is kept for the caller of
     the program, and zeros go on.
@@ -53,7 +61,7 @@ def for_device(callback, device):
     asked = callback.device if group is not None and callback.device in group.local_devices else None
     device = lying_on(asked or (device.local_devices[0] if group is not None else device))
 
-    def call(*views):
+    def call(*views: np.ndarray | None) -> tuple[np.ndarray | None, ...]:
         running.depth += 1
         try:
             with on_host():

@@ -4,14 +4,20 @@ An allocation that fails leaves the process as it was. Arrays that nobody can re
 each other in cycles, are then collected, and a program that only computes is tried once more.
 """
 
+from __future__ import annotations
+
 import gc
 import re
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import OutOfMemoryError
 from rabbet.runtime.arrays import memory_report
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms.devices import default_clients
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.devices import Device
 
 # "Out of memory allocating 1024 bytes", "Out of memory while trying to allocate 1.00GiB", "Attempting to
 # allocate 96.00G. That was not possible": the words of XLA on CPU, GPU and TPU.
@@ -20,12 +26,12 @@ AMOUNT = re.compile(r"allocat(?:e|ing) (?:a buffer of )?([\d.]+ ?[KMGTP]?i?B?)\b
 SHOWN = 5
 
 
-def is_exhausted(error):
+def is_exhausted(error: Exception) -> bool:
     """Whether an error of the runtime says that memory ran out."""
     return isinstance(error, adapter.XlaRuntimeError) and SAID.search(str(error)) is not None
 
 
-def made_room(error, device):
+def made_room(error: Any, device: Any) -> Any:
     """Whether ``error`` says that ``device`` ran out of memory, and some could be freed there."""
     if not is_exhausted(error):
         return False
@@ -34,12 +40,12 @@ def made_room(error, device):
     return in_use(device) < before
 
 
-def in_use(device):
+def in_use(device: Device) -> int:
     """The bytes of all arrays on a device."""
     return sum([nbytes(raw) for raw in device.live_buffers()])
 
 
-def explained(error, what, devices, program=None):
+def explained(error: Exception, what: str, devices: Any, program: Any = None) -> Exception:
     """The ``OutOfMemoryError`` for an error of which ``is_exhausted`` holds.
 
     Args:
@@ -61,12 +67,12 @@ def explained(error, what, devices, program=None):
     return OutOfMemoryError("\n".join(lines))
 
 
-def wanted(amount):
+def wanted(amount: str) -> str:
     """The size of an allocation for people, from the words of the runtime."""
     return memory_report.in_units(int(amount)) if amount.strip().isdecimal() else amount.strip()
 
 
-def living(device):
+def living(device: Device) -> list[str]:
     """Lines about the arrays that a device holds, the largest first."""
     stats = device.memory_stats() or {}
     used, limit = stats.get("bytes_in_use"), stats.get("bytes_limit")
@@ -94,13 +100,13 @@ def living(device):
     ]
 
 
-def nbytes(raw):
+def nbytes(raw: Any) -> int:
     """The bytes of one of jaxlib's arrays; 0 for one that is deleted or was made by somebody else."""
     aval = raw.aval
     return 0 if aval is None or raw.is_deleted() else prod(aval.shape) * aval.dtype.itemsize
 
 
-def devices_in_use():
+def devices_in_use() -> list[Device]:
     """The local devices of all clients that run: where it is not known which one ran out of memory."""
     return [device for client in default_clients().running() for device in client.local_devices]
 

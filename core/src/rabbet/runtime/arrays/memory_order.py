@@ -5,9 +5,19 @@ shardings of its arguments does so by their order, too. That matters: the runtim
 and reads an array in another order than its program was compiled for as other numbers.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import ShardingError
 from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 from rabbet.runtime.platforms.device_groups import device_group
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import Value
 
 
 class OrderedSharding(Sharding):
@@ -27,7 +37,7 @@ class OrderedSharding(Sharding):
     order: tuple
     public: Sharding
 
-    def __init__(self, public, order):
+    def __init__(self, public: Sharding, order: tuple[int, ...]) -> None:
         self.public, self.order = public, tuple(order)
         one = public.is_plain
         self.by_rows = EverywhereSharding(device_group(public.device_order)) if one else public
@@ -35,38 +45,38 @@ class OrderedSharding(Sharding):
     other_memory = property(lambda self: self.by_rows.other_memory, doc="Another memory than the usual one.")
     device_order = property(lambda self: self.by_rows.device_order, doc="The devices, in their order.")
 
-    def tiles(self, ndim):
+    def tiles(self, ndim: int) -> tuple[tuple[int, ...] | np.ndarray, ...]:
         """As without an order."""
         return self.by_rows.tiles(ndim)
 
-    def like(self, counts, parts):
+    def like(self, counts: Any, parts: Any) -> Any:
         """One by rows: results have no order that nobody asked for."""
         return self.by_rows.like(counts, parts)
 
-    def attributes(self, ndim):
+    def attributes(self, ndim: int) -> str:
         """Those without an order, and the order from the smallest steps to the largest."""
         self.check_order(ndim)
         order = ",".join(map(str, reversed(self.order)))
         return f'{self.by_rows.attributes(ndim)}, mhlo.layout_mode = "{{{order}}}"'
 
-    def in_types(self, ndim):
+    def in_types(self, ndim: int) -> Any:
         """As without an order."""
         return self.by_rows.in_types(ndim)
 
-    def asked(self, aval):
+    def asked(self, aval: Any) -> Any:
         """As without an order."""
         return self.by_rows.asked(aval)
 
-    def constrain(self, x):
+    def constrain(self, x: Value) -> Value:
         """A traced value has no memory, so only its parts are asked for."""
         return x if type(self.by_rows) is EverywhereSharding else self.by_rows.constrain(x)
 
-    def check(self, shape):
+    def check(self, shape: Any) -> None:
         """Refuse a shape that cannot be cut into equal parts, or has another number of dimensions."""
         self.check_order(len(shape))
         self.by_rows.check(shape)
 
-    def check_order(self, ndim):
+    def check_order(self, ndim: int) -> None:
         """Refuse a number of dimensions that the order is not for.
 
         Raises:
@@ -78,21 +88,21 @@ class OrderedSharding(Sharding):
                 "give one for arrays of this number of dimensions, or leave it out"
             )
 
-    def of_one_device(self, device):
+    def of_one_device(self, device: Device) -> Sharding:
         """How the part that one device has lies there."""
         return OrderedSharding(SingleDeviceSharding(device), self.order)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is OrderedSharding and (self.order, self.public) == (other.order, other.public)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.order, self.public))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.public} with the dimensions in the order {self.order}"
 
 
-def in_order(sharding, order):
+def in_order(sharding: Sharding, order: tuple[int, ...]) -> Any:
     """A sharding with the dimensions in this order in memory; the sharding itself for that by rows.
 
     Raises:

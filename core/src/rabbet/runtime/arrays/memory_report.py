@@ -1,14 +1,20 @@
 """What takes the memory of a program: its largest arrays, with the user's lines that made them."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages import source_positions
 from rabbet.program.jaxpr import ClosedJaxpr, Jaxpr
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+
 SHOWN = 5
 
 
-def largest(jaxpr, count=SHOWN):
+def largest(jaxpr: Jaxpr, count: int = SHOWN) -> Any:
     """The largest arrays of a program, those of its bodies included, the largest first.
 
     Returns:
@@ -22,7 +28,7 @@ def largest(jaxpr, count=SHOWN):
     return sorted(rows, key=lambda row: -row[0])[:count]
 
 
-def collect(jaxpr, found):
+def collect(jaxpr: Jaxpr, found: dict[Any, Any]) -> None:
     """Enter the results of all operations into ``found``."""
     for eqn in jaxpr.equations:
         where = f", {source_positions.source_position(eqn.where)}" if eqn.where is not None else ""
@@ -36,19 +42,19 @@ def collect(jaxpr, found):
                     collect(body.jaxpr, found)
 
 
-def size(aval):
+def size(aval: ShapedArray) -> int:
     """How many bytes an array of a type takes, without padding."""
     physical = aval.physical
     return prod(physical.shape) * physical.dtype.itemsize
 
 
-def lines(jaxpr):
+def lines(jaxpr: Any) -> list[str]:
     """The report as lines of text, for a message."""
     head = "  its largest arrays, before operations are joined and arrays leave out padding:"
     return [head, *[f"    {in_units(size):>10}  {shown}  {what}" for size, shown, what in largest(jaxpr)]]
 
 
-def in_units(count):
+def in_units(count: Any) -> str:
     """A number of bytes as people write it: 1536 is '1.5 KiB'."""
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     power = 0

@@ -6,24 +6,31 @@ process. So what is given to a user is never one of them, and a captured array i
 own (`array.alias`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.runtime.arrays.array import Array, alias
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 # An attribute that jaxlib's arrays carry where they are Rabbet's own.
 MARK = "_rabbet_keeps"
 
 
-def internal(array):
+def internal(array: Value) -> Value:
     """Mark `array` as one that no user holds, and return it: `live_arrays` leaves it out."""
     setattr(array.raw, MARK, True)
     return array
 
 
-def is_internal(raw):
+def is_internal(raw: Any) -> bool:
     """Whether a raw array is one that no user holds."""
     return getattr(raw, MARK, False)
 
 
-def captured(value):
+def captured(value: Value) -> Value:
     """A constant of a program as the program keeps it: an array under a handle of its own.
 
     Arrays of other platforms than the CPU stay as they are, because keeping them so would copy them: to

@@ -4,13 +4,19 @@ Two arrays of the same aval on the same device have the same ``Placement`` objec
 call is a tuple of these and finding its program costs a dict lookup by identity.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ShardingError
 from rabbet.program.interned import interned
 from rabbet.runtime.arrays.sharding import EverywhereSharding, SingleDeviceSharding, raw_sharding
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms.device_groups import DeviceGroup
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.arrays.sharding import Sharding
 
 # How many of one kind are kept that nobody holds.
 MOST_PLACEMENTS = 4096
@@ -36,18 +42,18 @@ class Placement:
     lent: Any
     layout: Any
 
-    def of(self, aval):
+    def of(self, aval: ShapedArray) -> Any:
         """The placement of an array of another type at the same place."""
         if self.layout is not None:
             return spread_placement(aval, self.layout)
         return placement(aval, self.device, self.committed)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Placement({self.aval.str_short()} on {self.device}{', committed' if self.committed else ''})"
 
 
 @interned(MOST_PLACEMENTS)
-def placement(aval, device, committed):
+def placement(aval: ShapedArray, device: Any, committed: bool) -> Placement:
     """The interned ``Placement``."""
     if type(device) is DeviceGroup:
         return spread_placement(aval, EverywhereSharding(device))
@@ -70,7 +76,7 @@ def placement(aval, device, committed):
     return made
 
 
-def check_present(device):
+def check_present(device: Any) -> None:
     """Refuse a device of a topology: there is nothing on it that could hold an array."""
     if device.client.process_index is None:
         raise ShardingError(
@@ -79,7 +85,7 @@ def check_present(device):
         )
 
 
-def placed_by(aval, sharding):
+def placed_by(aval: ShapedArray, sharding: Sharding) -> Placement:
     """The ``Placement`` of an array that a sharding over one device or several lays out."""
     if sharding.is_plain:
         return placement(aval, sharding.device_order[0], True)
@@ -87,7 +93,7 @@ def placed_by(aval, sharding):
 
 
 @interned(MOST_PLACEMENTS)
-def spread_placement(aval, sharding):
+def spread_placement(aval: ShapedArray, sharding: Sharding) -> Placement:
     """The interned ``Placement`` of an array laid over several devices by a ``Sharding``; committed.
 
     Raises:
@@ -105,7 +111,7 @@ def spread_placement(aval, sharding):
     return made
 
 
-def part_placement(local, device, layout):
+def part_placement(local: Any, device: Any, layout: Any) -> Placement:
     """The placement of the part that one device has of an array laid out by ``layout``."""
     if layout.order is None and layout.other_memory is None:
         return placement(local, device, True)

@@ -5,8 +5,10 @@ order; into how many parts each dimension is cut, and which part each device has
 One device with everything is the simplest; the others come from plugins.
 """
 
+from __future__ import annotations
+
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +16,12 @@ from rabbet.errors import ShardingError
 from rabbet.primitives.memories import in_memory, moved
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms.device_groups import device_group
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.jaxlib.adapter import ManySharding
+    from rabbet.runtime.platforms.device_groups import DeviceGroup
+    from rabbet.runtime.platforms.devices import Device
 
 
 class Sharding:
@@ -32,15 +40,15 @@ class Sharding:
     # Whether arrays lie on one device in its usual memory: programs say nothing of that.
     is_plain: bool = False
     # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
-    order: "tuple | None" = None
+    order: tuple | None = None
 
     @property
-    def by_rows(self) -> "Sharding":
+    def by_rows(self) -> Sharding:
         """The same without an order of the dimensions."""
         return self
 
     @property
-    def public(self) -> "Sharding":
+    def public(self) -> Sharding:
         """What users see of it, who are told of the order by the array's ``format``."""
         return self
 
@@ -55,7 +63,7 @@ class Sharding:
         """
         raise NotImplementedError(f"{type(self).__name__} must say how it cuts arrays: define tiles")
 
-    def like(self, counts, parts) -> "Sharding | None":
+    def like(self, counts: Any, parts: Any) -> Sharding | None:
         """The sharding of this kind, on the same devices, with these tiles; None where it cannot be said."""
         return None
 
@@ -63,15 +71,15 @@ class Sharding:
         """What the compiler is told of an argument or result: MLIR attributes, without braces."""
         raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
 
-    def in_types(self, ndim: int):
+    def in_types(self, ndim: int) -> Any:
         """What the types of arrays of ``ndim`` dimensions say of it: an ``OverDevices``, or None."""
         return
 
-    def typed(self, aval):
+    def typed(self, aval: Any) -> Any:
         """The type of an array of type ``aval`` that lies so: cut along explicit axes, in its memory."""
         return in_memory(aval.update(spread=self.in_types(aval.ndim)), self.other_memory)
 
-    def with_memory_kind(self, kind) -> "Sharding":
+    def with_memory_kind(self, kind: Any) -> Sharding:
         """The same in another memory of the devices."""
         if kind is None:
             return self
@@ -80,23 +88,23 @@ class Sharding:
             "out_shardings"
         )
 
-    def moved(self, x):
+    def moved(self, x: Any) -> Any:
         """A traced value in the memory that the sharding names."""
         return moved(x, self.other_memory)
 
-    def asked(self, aval) -> "Sharding | None":
+    def asked(self, aval: ShapedArray) -> Sharding | None:
         """How a result of type ``aval`` lies on these devices, where its type says it; None: as the compiler
         thinks best.
         """
         return None
 
-    def constrain(self, x):
+    def constrain(self, x: Any) -> Any:
         """A traced value laid out as this sharding says, by an operation of the program."""
         raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
 
     # --------------------------------------------------------------------------------- what follows from it
     @property
-    def group(self):
+    def group(self) -> DeviceGroup:
         """The devices as the place where programs run."""
         return device_group(self.device_order)
 
@@ -110,7 +118,7 @@ class Sharding:
         """The name of the memory in which arrays lie; None where no devices are known."""
         return self.other_memory or usual_memory((self.group.local_devices or self.device_order)[0])
 
-    def unusual(self, memory_kind) -> str | None:
+    def unusual(self, memory_kind: str | None) -> str | None:
         """A memory by its name, or None where the devices use it anyway: for ``other_memory``.
 
         Raises:
@@ -156,7 +164,7 @@ class Sharding:
         """Whether each device holds all of the array."""
         return all(n == 1 for n in self.tiles(_MANY)[0])
 
-    def check(self, shape) -> None:
+    def check(self, shape: Any) -> None:
         """Refuse a shape that cannot be cut into equal parts.
 
         Raises:
@@ -171,7 +179,7 @@ class Sharding:
                     "whole"
                 )
 
-    def shard_shape(self, global_shape) -> tuple:
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple:
         """The shape of the part that one device has of an array of ``global_shape``.
 
         Raises:
@@ -181,7 +189,7 @@ class Sharding:
         self.check(shape)
         return tuple([size // count for size, count in zip(shape, self.tiles(len(shape))[0], strict=True)])
 
-    def devices_indices_map(self, global_shape) -> dict:
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """For each device the index, a tuple of slices, of its part of an array of ``global_shape``."""
         shape = tuple(global_shape)
         sizes = self.shard_shape(shape)
@@ -196,12 +204,12 @@ class Sharding:
             for device, row in zip(self.device_order, parts, strict=True)
         }
 
-    def addressable_devices_indices_map(self, global_shape) -> dict:
+    def addressable_devices_indices_map(self, global_shape: Any) -> dict:
         """``devices_indices_map`` for the devices of this process."""
         local = self.addressable_devices
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in local}
 
-    def is_equivalent_to(self, other, ndim: int) -> bool:
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both lay an array of ``ndim`` dimensions over the same devices in the same parts, in memory
         of the same order.
         """
@@ -236,7 +244,7 @@ class SingleDeviceSharding(Sharding):
     __slots__ = ("_device", "is_plain", "other_memory")
     _device: Any
 
-    def __init__(self, device, *, memory_kind=None):
+    def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
         self._device = device
         self.other_memory = self.unusual(memory_kind)
         # In another memory a program says of each argument and result in which, as of those over devices.
@@ -245,48 +253,48 @@ class SingleDeviceSharding(Sharding):
     device_order = property(lambda self: (self._device,), doc="The device, in a tuple.")
     is_fully_replicated = True
 
-    def tiles(self, ndim):
+    def tiles(self, ndim: int) -> tuple[tuple[int, ...] | np.ndarray, ...]:
         """One part, which the device has."""
         return (1,) * ndim, np.zeros((1, ndim), int)
 
-    def like(self, counts, parts):
+    def like(self, counts: tuple[int, ...], parts: np.ndarray) -> Sharding:
         """On the device, in its usual memory."""
         return SingleDeviceSharding(self._device)
 
-    def attributes(self, ndim):
+    def attributes(self, ndim: int) -> str:
         """Whole, in a memory that is not the usual one."""
         return f'{replicated(1, ndim)}, mhlo.memory_kind = "{self.memory_kind}"'
 
-    def constrain(self, x):
+    def constrain(self, x: Any) -> Any:
         """In the memory that it names; on which device a program runs is its arguments'."""
         return self.moved(x)
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: str) -> Sharding:
         """The same in another memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self is other or (
             type(other) is SingleDeviceSharding
             and self._device == other._device
             and self.other_memory == other.other_memory
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((SingleDeviceSharding, self._device, self.other_memory))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _remade, (self._device, self.other_memory)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
 
-def _remade(device, memory_kind):
+def _remade(device: Any, memory_kind: Any) -> Any:
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-def replicated(count, ndim):
+def replicated(count: int, ndim: int) -> str:
     """What the compiler is told of a value that is whole on each device: a mesh of one axis without a name
     that matters.
     """
@@ -295,7 +303,7 @@ def replicated(count, ndim):
 
 
 @functools.lru_cache(maxsize=1024)
-def usual_memory(device):
+def usual_memory(device: Device) -> str:
     """The name of the memory that a device uses unless told otherwise."""
     return device.memory_kinds()[0]
 
@@ -312,33 +320,33 @@ class EverywhereSharding(Sharding):
 
     __slots__ = ("_group",)
 
-    def __init__(self, group):
+    def __init__(self, group: Any) -> None:
         self._group = group
 
     device_order = property(lambda self: self._group.devices, doc="The devices of the group.")
     is_fully_replicated = True
 
-    def tiles(self, ndim):
+    def tiles(self, ndim: int) -> tuple[np.ndarray | tuple[Any, ...], ...]:
         """One part, which every device has."""
         return (1,) * ndim, np.zeros((len(self._group), ndim), int)
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: Any) -> Any:
         """Of one device, that device's in another memory."""
         if len(self._group) == 1:
             return SingleDeviceSharding(self._group.devices[0], memory_kind=kind)
         return super().with_memory_kind(kind)
 
-    def attributes(self, ndim):
+    def attributes(self, ndim: int) -> str:
         """Replicated."""
         return replicated(len(self._group), ndim)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is EverywhereSharding and self._group is other._group
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((EverywhereSharding, self._group))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"replicated over {self._group}"
 
 
@@ -355,21 +363,21 @@ class TiledSharding(Sharding):
 
     __slots__ = ("_counts", "_group", "_parts")
 
-    def __init__(self, group, counts, parts):
+    def __init__(self, group: Any, counts: Any, parts: Any) -> None:
         self._group, self._counts, self._parts = group, tuple(counts), np.asarray(parts)
 
     device_order = property(lambda self: self._group.devices, doc="The devices of the group.")
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> Any:
         """Whether each device holds all of the array."""
         return all(n == 1 for n in self._counts)
 
-    def tiles(self, ndim):
+    def tiles(self, ndim: Any) -> Any:
         """How arrays are cut; all have as many dimensions as it was made for."""
         return self._counts, self._parts
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return (
             type(other) is TiledSharding
             and self._group is other._group
@@ -377,15 +385,15 @@ class TiledSharding(Sharding):
             and bool((self._parts == other._parts).all())
         )
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash((TiledSharding, self._group, self._counts, self._parts.tobytes()))
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"TiledSharding({self._counts} parts, on {self._group})"
 
 
 @functools.lru_cache(maxsize=4096)
-def raw_sharding(sharding, ndim, physical_ndim):
+def raw_sharding(sharding: Any, ndim: int, physical_ndim: int) -> ManySharding:
     """jaxlib's form of a sharding over several devices; the same again for one asked for lately.
     Dimensions that only the storage of a typed key has are whole.
     """

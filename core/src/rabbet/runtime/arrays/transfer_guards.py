@@ -5,12 +5,21 @@ operation needs the value elsewhere. Python numbers are no transfers: they are p
 stand in.
 """
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import TransferError
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.platforms.device_groups import DeviceGroup
+    from rabbet.runtime.platforms.devices import Device
 
 LOG = logging.getLogger("rabbet")
 ADVICE = {
@@ -30,7 +39,7 @@ asked = Asked()
 
 
 @contextlib.contextmanager
-def explicit():
+def explicit() -> Iterator[Any]:
     """Transfers in the ``with`` block are what the program asked for."""
     before, asked.explicitly = asked.explicitly, True
     try:
@@ -39,7 +48,7 @@ def explicit():
         asked.explicitly = before
 
 
-def check(direction, level, aval, device):
+def check(direction: str, level: str, aval: Any, device: Any) -> None:
     """Let a transfer pass, log it or raise ``TransferError``, as ``level`` says; None and "allow" are the
     caller's.
     """
@@ -54,21 +63,21 @@ def check(direction, level, aval, device):
         raise TransferError(f"{what}, which config.{name}={level!r} forbids{advice}")
 
 
-def to_device(aval, device):
+def to_device(aval: ShapedArray, device: Any) -> None:
     """A value of the host becomes an array."""
     level = config.transfer_guard_host_to_device
     if level is not None and level != "allow":
         check("host-to-device", level, aval, device)
 
 
-def between(aval, device):
+def between(aval: ShapedArray, device: Any) -> None:
     """An array is copied to another device."""
     level = config.transfer_guard_device_to_device
     if level is not None and level != "allow":
         check("device-to-device", level, aval, device)
 
 
-def to_host(aval, device):
+def to_host(aval: ShapedArray, device: DeviceGroup | Device) -> None:
     """An array is read on the host, from a device with a memory of its own."""
     level = config.transfer_guard_device_to_host
     if level is not None and level != "allow" and device.platform != "cpu":

@@ -1,6 +1,9 @@
 """From what users pass (scalars, NumPy arrays, lists of our arrays) to ``Array`` objects."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +26,11 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.runtime.platforms.topologies import DescribedDevice
+    from rabbet.typing import DType, Value
+
 # Arrays of Python scalars are kept from the second time on (None: seen once): x + 1.0 in a loop does not
 # transfer the 1.0 each time, and a number that never comes again is freed at once.
 MOST_SCALARS = 2048
@@ -31,7 +39,7 @@ UNSEEN = object()
 new = object.__new__
 
 
-def scalar_array(value, aval, device):
+def scalar_array(value: float, aval: ShapedArray, device: DeviceGroup | Device) -> Value:
     """The (uncommitted) array of a Python scalar; kept from the second time that a value, type and device are
     asked for.
 
@@ -51,17 +59,17 @@ def scalar_array(value, aval, device):
     return array
 
 
-def _signs(zero):
+def _signs(zero: float) -> tuple[float, ...]:
     """What tells one zero from another, which Python holds to be equal."""
     return (math.copysign(1.0, zero.real), math.copysign(1.0, zero.imag))
 
 
-def fresh_scalar(value, aval, device):
+def fresh_scalar(value: float, aval: ShapedArray, device: DeviceGroup | Device) -> Value:
     """The (uncommitted) array of a Python scalar, with memory of its own."""
     return from_host(python_scalars.as_numpy(value, aval), aval, device, False, private=True)
 
 
-def host_array(x, aval, device, committed=False):
+def host_array(x: Any, aval: ShapedArray, device: Device | DescribedDevice, committed: bool = False) -> Value:
     """An array from a NumPy array or scalar, narrowed to the aval's dtype; the caller's memory is copied."""
     if type(x) is not np.ndarray:
         refuse_masked(x)
@@ -69,7 +77,7 @@ def host_array(x, aval, device, committed=False):
     return from_host(host, aval, device, committed, private=private)
 
 
-def host_value(host, aval):
+def host_value(host: np.ndarray, aval: ShapedArray) -> tuple[Any, ...]:
     """A NumPy array narrowed to the aval's dtype, and whether that made a new one."""
     if host.dtype != aval.dtype:
         return narrowed(host, aval.dtype), True
@@ -83,7 +91,7 @@ MOST_KINDS = 2048
 _as_they_are: dict = {}
 
 
-def put_as_before(x, device):
+def put_as_before(x: np.ndarray, device: Device | DescribedDevice) -> Value | None:
     """The array of a NumPy array, if there was one of this dtype and shape before, else None. What leads to
     an array otherwise, a dozen calls, takes half as long as a small program.
     """
@@ -110,7 +118,13 @@ def put_as_before(x, device):
 NUMPY_NUMBERS = frozenset([np.dtype(name).type for name in "?bhilBHILefd"])
 
 
-def to_array(x, device=None, dtype=None, *, shared=False):
+def to_array(
+    x: Any,
+    device: Device | DescribedDevice | None = None,
+    dtype: DType | None = None,
+    *,
+    shared: bool = False,
+) -> Value:
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
@@ -171,7 +185,7 @@ def to_array(x, device=None, dtype=None, *, shared=False):
 NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 
 
-def foreign(x):
+def foreign(x: Any) -> Any:
     """An array of another library as one of NumPy's, by DLPack or NumPy's protocols; anything else as it is.
 
     Raises:
@@ -195,7 +209,7 @@ def foreign(x):
     return x
 
 
-def array_or_tracer(x, *, captured=False):
+def array_or_tracer(x: Any, *, captured: bool = False) -> Value:
     """``x`` as transformations take it: arrays and tracers as they are, NumPy arrays and scalars as arrays
     on the default device.
 
@@ -218,7 +232,7 @@ def array_or_tracer(x, *, captured=False):
     return ownership.captured(x) if captured else x
 
 
-def operands(op, args, places=()):
+def operands(op: Any, args: Any, places: Any = ()) -> Any:
     """The arguments of an eager operation as arrays on one device; scalars take the dtype of the arrays
     beside them.
 
@@ -245,7 +259,7 @@ def operands(op, args, places=()):
     return arrays, device, committed
 
 
-def in_one_memory(args, arrays):
+def in_one_memory(args: tuple[Value, ...], arrays: list[Value]) -> None:
     """Bring what nobody put anywhere to the memory in which the others of ``arrays`` lie."""
     put = [type(a) is Array and a.spec.committed for a in args]
     layouts = {x.spec.layout for x, p in zip(arrays, put, strict=True) if p and x.aval.memory is not None}
@@ -258,7 +272,7 @@ def in_one_memory(args, arrays):
             arrays[i] = spread(raw_values.to_numpy(x.raw), x.aval, there)
 
 
-def common_device(values, what, name="argument {}".format, places=()):
+def common_device(values: Any, what: Any, name: Any = "argument {}".format, places: Any = ()) -> Any:
     """The device on which to compute: that of the committed arrays, which must agree; else the default one,
     wherever uncommitted arrays are.
 
@@ -305,18 +319,18 @@ def common_device(values, what, name="argument {}".format, places=()):
     return default_device(), False
 
 
-def is_only(device, group):
+def is_only(device: DeviceGroup | Device, group: DeviceGroup | Device) -> bool:
     """Whether a group is of this one device alone, or the other way round."""
     one, other = getattr(device, "devices", (device,)), getattr(group, "devices", (group,))
     return one == other
 
 
-def specs_of(values):
+def specs_of(values: Any) -> Any:
     """The placements of the arrays among ``values``."""
     return [x.spec for x in values if type(x) is Array]
 
 
-def not_there(values, what, name, x, group):
+def not_there(values: Any, what: Any, name: Any, x: Any, group: Any) -> Any:
     """The message for an array that is on other devices than the program names."""
     i = next(i for i, v in enumerate(values) if v is x)
     return (
@@ -326,7 +340,7 @@ def not_there(values, what, name, x, group):
     )
 
 
-def different_devices(values, what, name):
+def different_devices(values: Any, what: Any, name: Any) -> Any:
     """The message for values of which two were put on different devices: the first, and one elsewhere."""
     placed = [(i, x) for i, x in enumerate(values) if type(x) is Array and x.spec.committed]
     one, other = placed[0], next(p for p in placed if p[1].spec.device is not placed[0][1].spec.device)
@@ -338,7 +352,7 @@ def different_devices(values, what, name):
     )
 
 
-def copy_to_device(array, device, committed):
+def copy_to_device(array: Value, device: Any, committed: bool) -> Value:
     """``array`` copied to ``device`` (the same memory if it is there).
 
     Example:
@@ -365,7 +379,7 @@ def copy_to_device(array, device, committed):
     )
 
 
-def with_weak_type(array, weak_type):
+def with_weak_type(array: Value, weak_type: bool) -> Value:
     """The same memory under an aval with or without a weak type."""
     if array.aval.weak_type == weak_type:
         return array

@@ -10,6 +10,8 @@ and a CacheWarning says so once. Many processes may share a folder: a file appea
 or not at all, and entries that another process deletes meanwhile are misses.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import stat
@@ -17,8 +19,10 @@ import threading
 import time
 import warnings
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rabbet.config import config
 from rabbet.errors import CacheWarning
@@ -41,7 +45,7 @@ KEEP = 0.8  # how much of the size limit stays when the oldest entries are remov
 COMPRESSION = 1
 
 
-def key(text, option_bytes, device):
+def key(text: str, option_bytes: bytes, device: Any) -> str:
     """Return the name under which the program `text` for `device` is kept.
 
     `text` is the module without locations (equal programs on different lines of a file are one program), and
@@ -82,7 +86,7 @@ class ProgramCache:
     `put`.
     """
 
-    def __init__(self, folder, max_bytes):
+    def __init__(self, folder: Any, max_bytes: int) -> None:
         self.folder, self.max_bytes = Path(folder), max_bytes
         self.hits = self.misses = 0
         self._reason = None  # why the folder is not used at all
@@ -91,7 +95,7 @@ class ProgramCache:
         self._written = 0  # bytes, since the folder was counted
         self._lock = threading.Lock()
 
-    def get(self, key):
+    def get(self, key: str) -> bytes | None:
         """Return the bytes kept under `key`, or None; marks them as just used."""
         blob = self._read(key)
         with self._lock:
@@ -99,11 +103,11 @@ class ProgramCache:
             self.misses += blob is None
         return blob
 
-    def peek(self, key):
+    def peek(self, key: str) -> Any:
         """Return the bytes kept under `key`, or None, without counting it as used."""
         return self._read(key, used=False)
 
-    def size(self, key):
+    def size(self, key: str) -> int:
         """How many bytes an entry takes on disk; 0 if there is none."""
         try:
             return os.stat(self._path(key), follow_symlinks=False).st_size
@@ -111,7 +115,7 @@ class ProgramCache:
             raise_if_of_handler(error)
             return 0
 
-    def put(self, key, blob):
+    def put(self, key: str, blob: bytes) -> bool:
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
         content = pack(key, blob)
         if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
@@ -130,14 +134,14 @@ class ProgramCache:
         self._make_room(len(content))
         return True
 
-    def discard(self, key, reason):
+    def discard(self, key: str, reason: str) -> None:
         """Remove an entry that turned out to be of no use, and warn; for blobs that the runtime refuses to
         load."""
         self._warn(key, f"entry {key[:12]} is of no use and was removed: {reason}")
         with suppressed(OSError):
             self._path(key).unlink()
 
-    def info(self):
+    def info(self) -> Info:
         """Return an `Info`; reads the folder."""
         self._usable()
         files = self._files()
@@ -151,7 +155,7 @@ class ProgramCache:
             self._reason,
         )
 
-    def clear(self):
+    def clear(self) -> int:
         """Remove every entry; return how many there were."""
         if not self._usable():
             return 0
@@ -164,10 +168,10 @@ class ProgramCache:
 
     # The folder --------------------------------------------------------------------------------------
 
-    def _path(self, key):
+    def _path(self, key: str) -> Any:
         return self.folder / (key + SUFFIX)
 
-    def _usable(self, make=False):
+    def _usable(self, make: bool = False) -> Any:
         """Return whether the folder is there and ours alone, making it if `make`."""
         if self._reason is not None:
             return False
@@ -190,13 +194,13 @@ class ProgramCache:
             )
         return problem is None
 
-    def _stop(self, reason):
+    def _stop(self, reason: Any) -> None:
         self._reason = reason
         self._warn(
             "folder", f"the folder {self.folder} {reason}. Programs are compiled anew in every process."
         )
 
-    def _warn(self, about, message):
+    def _warn(self, about: str, message: str) -> None:
         """Warn about each thing once."""
         with self._lock:
             if about in self._warned:
@@ -206,7 +210,7 @@ class ProgramCache:
 
     # Entries -----------------------------------------------------------------------------------------
 
-    def _read(self, key, used=True):
+    def _read(self, key: Any, used: Any = True) -> bytes | None:
         if not self._usable():
             return None
         try:
@@ -227,17 +231,17 @@ class ProgramCache:
             self._touch(key)
         return blob
 
-    def found(self, key):
+    def found(self, key: str) -> None:
         """Count an entry as used that was read by `peek`."""
         with self._lock:
             self.hits += 1
         self._touch(key)
 
-    def _touch(self, key):
+    def _touch(self, key: str) -> None:
         with suppressed(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
 
-    def _files(self):
+    def _files(self) -> list[tuple[Any, ...]]:
         """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""
         found, now = [], time.time()
         with suppressed(OSError), os.scandir(self.folder) as listing:
@@ -250,7 +254,7 @@ class ProgramCache:
                         os.unlink(item.path)
         return found
 
-    def _make_room(self, written):
+    def _make_room(self, written: int) -> None:
         """Remove the least recently used entries once the limit is passed.
 
         Counting reads the whole folder, so it is done seldom, and the limit can be passed by a little
@@ -273,7 +277,7 @@ class ProgramCache:
             with suppressed(OSError):
                 (self.folder / COUNTED).touch(mode=0o600)
 
-    def _counted_lately(self):
+    def _counted_lately(self) -> bool:
         """Return whether this or another process has counted the folder within the last hour."""
         try:
             return time.time() - os.stat(self.folder / COUNTED).st_mtime < COUNT_SECONDS
@@ -282,7 +286,7 @@ class ProgramCache:
             return False
 
 
-def read_if_ours(path):
+def read_if_ours(path: Any) -> Any:
     """Return (content of the file, None), or (None, why it cannot be trusted). Follows no link."""
     # Without O_NONBLOCK a pipe in place of a file would be waited for, for ever.
     flags = os.O_RDONLY
@@ -299,7 +303,7 @@ def read_if_ours(path):
         os.close(handle)
 
 
-def not_ours(status, is_kind):
+def not_ours(status: Any, is_kind: Any) -> str | None:
     """Return why a file or folder with this `os.stat_result` cannot be trusted, or None."""
     if not is_kind(status.st_mode):
         return "is not what it should be (a link, or another kind of file)"
@@ -310,13 +314,13 @@ def not_ours(status, is_kind):
     return None
 
 
-def pack(key, blob):
+def pack(key: str, blob: bytes) -> bytes:
     """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob."""
     body = zlib.compress(blob, COMPRESSION)
     return FORMAT + checksum(key, body) + body
 
 
-def unpack(key, content):
+def unpack(key: str, content: Any) -> Any:
     """Return the blob in the content of the file of `key`; None if it is not whole, or another's."""
     start = len(FORMAT) + DIGEST().digest_size
     body = content[start:]
@@ -328,12 +332,12 @@ def unpack(key, content):
         return None
 
 
-def checksum(key, body):
+def checksum(key: str, body: bytes) -> bytes:
     """Return the checksum of an entry, which binds the contents to their name."""
     return DIGEST(key.encode() + b"\n" + body).digest()
 
 
-def default_folder():
+def default_folder() -> Any:
     """Return `config.cache_dir`, or 'rabbet' in the user's cache folder as the XDG specification has it."""
     if config.cache_dir is not None:
         return Path(config.cache_dir)
@@ -344,7 +348,7 @@ def default_folder():
 caches = {}
 
 
-def default_cache():
+def default_cache() -> ProgramCache | None:
     """Return the cache that the settings ask for, or None if they switch it off (RABBET_CACHE=0).
 
     One object per folder and limit, so that its counts and warnings are those of the process.
@@ -363,13 +367,13 @@ def default_cache():
 # For the runtime: the cache of the settings, or nothing ------------------------------------------------
 
 
-def get(key):
+def get(key: str) -> bytes | None:
     """Return the bytes kept under `key` in the default cache, or None."""
     cache = default_cache()
     return None if cache is None else cache.get(key)
 
 
-def store(key, make_blob, seconds):
+def store(key: str, make_blob: Callable[..., Any], seconds: float) -> bool:
     """Keep `make_blob()` in the default cache, if compiling took long enough; a blob that cannot be made is
     left out."""
     cache = default_cache()
@@ -382,20 +386,20 @@ def store(key, make_blob, seconds):
     return len(blob) >= config.cache_min_bytes and cache.put(key, blob)
 
 
-def reject(key, reason):
+def reject(key: str, reason: str) -> None:
     """Remove an entry of the default cache that the runtime refused to load."""
     cache = default_cache()
     if cache is not None:
         cache.discard(key, reason)
 
 
-def info():
+def info() -> Any:
     """Return the `Info` of the default cache, or None if it is switched off."""
     cache = default_cache()
     return None if cache is None else cache.info()
 
 
-def clear():
+def clear() -> int:
     """Remove every entry of the default cache; return how many there were."""
     cache = default_cache()
     return 0 if cache is None else cache.clear()

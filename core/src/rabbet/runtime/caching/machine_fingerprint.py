@@ -1,5 +1,7 @@
 """What compiled code assumes of the machine: part of every cache key, so none runs another machine's code."""
 
+from __future__ import annotations
+
 import functools
 import os
 import platform
@@ -8,7 +10,7 @@ from rabbet.messages.signal_errors import suppressed
 
 
 @functools.cache
-def host_fingerprint():
+def host_fingerprint() -> str:
     """Return text that changes whenever code compiled for this processor might not run, or not run well."""
     wanted = (
         "model name",

@@ -8,10 +8,14 @@ half of the mappings everything kept is forgotten, as by ``clear_caches``: what 
 again, or loaded from disk. What bounds programs by bytes is in ``shared_programs``.
 """
 
+from __future__ import annotations
+
 import gc
 import logging
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from rabbet.messages.signal_errors import raise_if_of_handler
 from rabbet.messages.source_positions import stacklevel
@@ -28,7 +32,9 @@ MOST = "/proc/sys/vm/max_map_count"
 class Crowding:
     """Looks at the mappings now and then, and calls ``relieve`` when there are too many."""
 
-    def __init__(self, mappings, most, collect=gc.collect):
+    def __init__(
+        self, mappings: Callable[..., Any], most: Callable[..., Any], collect: Callable[..., Any] = gc.collect
+    ) -> None:
         self.mappings, self.most, self.collect = mappings, most, collect
         self.relieve = []
         self._lock = threading.Lock()
@@ -37,7 +43,7 @@ class Crowding:
         self._collect_at = 0
         self._warned = False
 
-    def one_more(self):
+    def one_more(self) -> None:
         """A program was loaded."""
         with self._lock:
             self._loaded += 1
@@ -74,7 +80,7 @@ class Crowding:
             )
 
 
-def mappings():
+def mappings() -> Any:
     """How many memory mappings this process has, or None where that cannot be known."""
     try:
         with open(MAPPINGS, "rb") as file:
@@ -84,7 +90,7 @@ def mappings():
         return None
 
 
-def most_mappings():
+def most_mappings() -> Any:
     """How many it may have, or None."""
     try:
         with open(MOST, "rb") as file:

@@ -6,6 +6,8 @@ platform a thread begins to load them. A name is a hash of the whole program (`c
 does not ask for is never run, and is dropped after a while. Where there is nothing to read, nothing happens.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import hashlib
@@ -14,12 +16,16 @@ import re
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.messages.signal_errors import suppressed
 from rabbet.runtime.caching import disk_cache
 from rabbet.runtime.caching.atomic_files import write_whole
 from rabbet.runtime.jaxlib import adapter, interpreter_exit
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.clients import Client
 
 FOLDER = "scripts"  # beside the folder of programs
 MOST = 64  # programs a script: its largest ones
@@ -35,7 +41,7 @@ class Program:
 
     __slots__ = ("begun", "client", "done", "exe")
 
-    def __init__(self, client):
+    def __init__(self, client: Any) -> None:
         self.client, self.begun, self.done, self.exe = client, False, threading.Event(), None
 
 
@@ -47,7 +53,7 @@ class ReadAhead:
       list_file: where the names stand, a line each: platform and key.
     """
 
-    def __init__(self, programs, list_file):
+    def __init__(self, programs: Any, list_file: Any) -> None:
         self.programs, self.list_file = programs, list_file
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -55,7 +61,7 @@ class ReadAhead:
         self._used = {}  # (platform, key): None, in the order of their first use
         self._last = self._read_list()
 
-    def start(self, client):
+    def start(self, client: Any) -> None:
         """Begin to load the programs of `client`'s platform in a thread."""
         keys = [key for platform, key in self._last if platform == client.platform]
         if not keys:
@@ -69,7 +75,7 @@ class ReadAhead:
         except RuntimeError:  # the interpreter exits, or the system has no more threads
             self._ahead.clear()
 
-    def take(self, key, client):
+    def take(self, key: str, client: Any) -> Any:
         """The executable loaded for `key` and `client`, waiting for it if it is under way; None if the caller
         must load it.
         """
@@ -85,12 +91,12 @@ class ReadAhead:
             self.programs.found(key)
         return program.exe
 
-    def note(self, platform, key):
+    def note(self, platform: Any, key: str) -> None:
         """Remember that this run used a program."""
         if len(self._used) < MOST_NOTED:
             self._used[platform, key] = None
 
-    def _load_all(self, client, keys):
+    def _load_all(self, client: Any, keys: list[str]) -> None:
         for key in keys:
             interpreter_exit.check()
             with contextlib.suppress(Exception):  # then the script loads it by itself, and tells
@@ -100,12 +106,12 @@ class ReadAhead:
         later.daemon = True
         later.start()
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop what nobody asked for; nothing is handed out any more."""
         with self._lock:
             self._ahead.clear()
 
-    def _load(self, client, key):
+    def _load(self, client: Any, key: str) -> None:
         with self._lock:
             program = self._ahead.get(key)
             if program is None:
@@ -120,7 +126,7 @@ class ReadAhead:
 
     # The list ----------------------------------------------------------------------------------------
 
-    def _read_list(self):
+    def _read_list(self) -> Any:
         with suppressed(OSError, UnicodeDecodeError):
             content, problem = disk_cache.read_if_ours(self.list_file)
             if problem is None:
@@ -128,7 +134,7 @@ class ReadAhead:
                 return [match.groups() for match in found if match]
         return []
 
-    def write_list(self):
+    def write_list(self) -> None:
         """Keep the names for the next run, if they are others than those of the last."""
         names = self._largest()
         if not names or names == self._last or os.getpid() != self._process:
@@ -137,7 +143,7 @@ class ReadAhead:
             self.list_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self.list_file, "".join(f"{platform} {key}\n" for platform, key in names).encode())
 
-    def _largest(self):
+    def _largest(self) -> list[tuple[str, ...]]:
         """The names that are worth loading, in the order of their use."""
         sizes = {name: self.programs.size(name[1]) for name in self._used}
         chosen, room = set(), MOST_BYTES
@@ -148,7 +154,7 @@ class ReadAhead:
         return [name for name in sizes if name in chosen]
 
 
-def script_name():
+def script_name() -> Any:
     """The file that this process was started with, or None: interactive, or a child of another process."""
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.parent_process() is not None:
@@ -163,7 +169,7 @@ def script_name():
 _running: list = []  # the `ReadAhead` of this process, or None
 
 
-def start(client):
+def start(client: Client) -> None:
     """Begin to load what the script used last, with the first client; its first device is meant."""
     if not client.devices[0].is_local:
         return
@@ -173,7 +179,7 @@ def start(client):
         _running[0].start(client)
 
 
-def _make():
+def _make() -> Any:
     programs = disk_cache.default_cache() if config.cache_read_ahead else None
     script = script_name()
     if programs is None or script is None:
@@ -184,19 +190,19 @@ def _make():
     return made
 
 
-def take(key, client):
+def take(key: str, client: Client) -> Any:
     """The executable under `key` if it was loaded ahead for `client`, else None."""
     running = _running[0] if _running else None
     return None if running is None else running.take(key, client)
 
 
-def note(device, key):
+def note(device: Any, key: str) -> None:
     """Remember for the next run that a program for `device` was used."""
     running = _running[0] if _running else None
     if running is not None and device is device.client.devices[0]:
         running.note(device.platform, key)
 
 
-def forked():
+def forked() -> None:
     """In a child of this process, where the thread does not run: wait for nothing."""
     _running[:] = [None]

@@ -2,11 +2,15 @@
 much memory those take that are kept.
 """
 
+from __future__ import annotations
+
 import gc
 import itertools
 import logging
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from rabbet.config import config
 
@@ -23,7 +27,7 @@ KEEP_PART = 3 / 4  # of the bound stays when the others go
 _clock = itertools.count()
 
 
-def estimate(serialized, text):
+def estimate(serialized: int, text: int) -> int:
     """How many bytes a program may take in memory.
 
     Args:
@@ -42,7 +46,7 @@ class Loaded:
 
     __slots__ = ("exe", "origin", "key", "nbytes", "made", "asked", "__weakref__")
 
-    def __init__(self, exe, origin, key=None, nbytes=LEAST_BYTES):
+    def __init__(self, exe: Any, origin: Any, key: Any = None, nbytes: Any = LEAST_BYTES) -> None:
         self.exe, self.origin, self.key, self.nbytes = exe, origin, key, nbytes
         self.made = self.asked = next(_clock)
 
@@ -53,12 +57,12 @@ class Shared:
     Threads that ask for one key at the same time wait for the first of them; other keys do not wait.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._values = weakref.WeakValueDictionary()
         self._gates = {}
         self._lock = threading.Lock()
 
-    def get(self, key, make):
+    def get(self, key: tuple[Any, ...] | str, make: Callable[..., Any]) -> tuple[Any, ...]:
         """The value of ``key``, and whether it was there; else it is ``make()``.
 
         What ``make`` raises is raised, and whoever waited tries for itself.
@@ -80,11 +84,11 @@ class Shared:
             with self._lock:
                 self._gates.pop(key, None)
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget all values; those who use one keep it."""
         self._values.clear()
 
-    def put_back(self, values):
+    def put_back(self, values: Any) -> None:
         """Remember some values again, where nobody has made others since."""
         with self._lock:
             for each in values:
@@ -101,7 +105,7 @@ class Kept:
     again after they had gone, and of the others those that were loaded last.
     """
 
-    def __init__(self, shared, most, collect=gc.collect):
+    def __init__(self, shared: Any, most: Any, collect: Any = gc.collect) -> None:
         self.shared, self.most, self.collect = shared, most, collect
         self.relieve = []
         self._lock = threading.RLock()  # a finalizer may run while it is held, and load a program
@@ -111,12 +115,12 @@ class Kept:
         self._forgot, self._gone = 0, set()  # when, and the keys of what went
         self._held = 0  # by users, when everything was forgotten the last time: that cannot be changed here
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """How many bytes the programs that live take, about."""
         with self._lock:
             return sum([each.nbytes for each in self._alive])
 
-    def one_more(self, loaded):
+    def one_more(self, loaded: Loaded) -> None:
         """A program was loaded."""
         most = self.most()
         with self._lock:
@@ -135,14 +139,14 @@ class Kept:
             if found > most + self._held:
                 self._forget(most, found)
 
-    def release(self):
+    def release(self) -> None:
         """Hold no program here."""
         self._spared = ()
 
-    def _merit(self, loaded):
+    def _merit(self, loaded: Any) -> Any:
         return loaded.asked > max(loaded.made, self._forgot), loaded.asked
 
-    def _forget(self, most, found):
+    def _forget(self, most: Any, found: Any) -> None:
         with self._lock:
             best = sorted([x for x in self._alive if x.key is not None], key=self._merit, reverse=True)
         self._forgot = next(_clock)

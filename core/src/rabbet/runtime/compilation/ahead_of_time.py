@@ -4,8 +4,11 @@ A backend describes such hardware by name (``Backend.topology``). What it has to
 found out without it: an operation that its compiler does not know, or more memory than a device has.
 """
 
+from __future__ import annotations
+
 import time
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
@@ -13,6 +16,10 @@ from rabbet.runtime.arrays import memory_report
 from rabbet.runtime.compilation.compile_failure import compile_failure
 from rabbet.runtime.jaxlib import adapter, hlo
 from rabbet.runtime.platforms import backends, compile_options, devices, hook_calls, topologies
+
+if TYPE_CHECKING:
+    from rabbet.runtime.compilation.program import Lowering
+    from rabbet.runtime.platforms.backends import Backend
 
 
 class AheadExecutable:
@@ -23,41 +30,42 @@ class AheadExecutable:
 
     __slots__ = ("exe", "lowering", "topology", "device_kind", "seconds")
 
-    def __init__(self, exe, lowering, topology, device_kind, seconds):
+    def __init__(self, exe: Any, lowering: Lowering, topology: Any, device_kind: str, seconds: float) -> None:
         self.exe, self.lowering, self.seconds = exe, lowering, seconds
         self.topology, self.device_kind = topology, device_kind
 
-    def hlo_text(self):
+    def hlo_text(self) -> str:
         """The optimized program, as the compiler left it."""
         return adapter.hlo_text(self.exe)
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> Any:
         """Estimates by name (``flops``, ``bytes accessed``, ...): the compiler's, or where it has none, those
         of the program as it was given to the compiler; None if neither is to be had.
         """
         own = adapter.cost_analysis(self.exe)
         if own is not None or "cpu" not in backends.default_registry().installed():
             return own
-        return adapter.text_cost(devices.client_of("cpu").raw, self.lowering.module.key_text)
+        module: Any = self.lowering.module
+        return adapter.text_cost(devices.client_of("cpu").raw, module.key_text)
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> dict[Any, Any]:
         """Bytes by use: arguments, outputs, temporaries, code."""
         return adapter.memory_analysis(self.exe)
 
-    def module_proto(self):
+    def module_proto(self) -> bytes:
         """The optimized program as an ``HloModuleProto``, for tools that read more than its text."""
         return hlo.module_proto(self.exe)
 
-    def buffer_assignment(self):
+    def buffer_assignment(self) -> bytes:
         """Where the compiler put what, as a ``BufferAssignmentProto``; empty where it does not tell."""
         return hlo.buffer_assignment(self.exe)
 
-    def serialize(self):
+    def serialize(self) -> Any:
         """The executable as bytes, in the format of the compiler that made it."""
         return adapter.serialize(self.exe)
 
 
-def compile_ahead(lowering, topology=None, options=None):
+def compile_ahead(lowering: Any, topology: Any = None, options: Any = None) -> AheadExecutable:
     """Compile a lowered program for hardware that need not be here.
 
     Args:
@@ -121,7 +129,7 @@ def compile_ahead(lowering, topology=None, options=None):
     return out
 
 
-def only_device(backend, topology):
+def only_device(backend: Backend, topology: Any) -> Any:
     """jaxlib's first device of a topology."""
     if backend.topology is None:
         raise PluginError(
@@ -131,12 +139,12 @@ def only_device(backend, topology):
     return adapter.compile_only_devices(backend.topology(topology))[0]
 
 
-def named(options):
+def named(options: Any) -> Any:
     """Compiler options with their values as XLA wants them."""
     return {name: compile_options.plain(name, value) for name, value in (options or {}).items()}
 
 
-def check_memory(executable, backend):
+def check_memory(executable: AheadExecutable, backend: Backend) -> None:
     """Refuse a program that needs more memory than a device has, where the compiler says nothing to it."""
     limit = backend.topology_memory(executable.topology) if backend.topology_memory is not None else None
     sizes = executable.memory_analysis()

@@ -2,9 +2,13 @@
 refused, the passes that ran, and where the module's text can be read.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from rabbet import passes
 from rabbet.errors import CompileError, JaxprTypeError
@@ -27,7 +31,7 @@ POSITIONS = (
 CALL = re.compile(r'stablehlo\.custom_call @"?([\w.$-]+)"?.*loc\((#l\d+)\)')
 
 
-def compile_failure(lowering, message):
+def compile_failure(lowering: Any, message: str) -> Exception:
     """The ``CompileError`` for a program and what the compiler said; saves the module's text."""
     culprit = refused(lowering, message)
     line = culprit and culprit.where and source_positions.source_position(culprit.where)
@@ -47,7 +51,7 @@ def compile_failure(lowering, message):
     return CompileError("\n".join(lines))
 
 
-def broken(jaxpr):
+def broken(jaxpr: Any) -> Iterator[Any]:
     """Lines for a program that is unsound, which a pass has made it: how to learn which one."""
     try:
         check(jaxpr)
@@ -58,7 +62,7 @@ def broken(jaxpr):
         )
 
 
-def where(lowering, message):
+def where(lowering: Any, message: str) -> str:
     """The user's line that the message points to: by a position, a called function or the name of an
     operation; else the lines of the whole program.
     """
@@ -84,18 +88,18 @@ def where(lowering, message):
     return ", ".join(lines) or "the program has no operations"
 
 
-def defined(text, name):
+def defined(text: str, name: Any) -> Any:
     """The user's line behind a name of the module's text such as ``#l3``, or None."""
     found = name and re.search(rf'(?m)^{name[0]} = loc\("(.+)":(\d+):\d+\)', text)
     return f"{source_positions.short_path(found[1])}:{found[2]}" if found else None
 
 
-def mentions(message, word):
+def mentions(message: str, word: str) -> bool:
     """Whether a message has this word."""
     return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", message) is not None
 
 
-def save(name, text):
+def save(name: str, text: str) -> Any:
     """Write a module's text, for the user alone; return the path: in the cache's folder if that is ours to
     write to, else among the temporary files.
     """

@@ -4,8 +4,12 @@ The compiler knows such calls by one target, and asks with the call's configurat
 compilation and the call within it (see ``Site.partitioner``). The answer has the program of a part.
 """
 
+from __future__ import annotations
+
 import contextlib
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 from rabbet.lowering.custom_calls import PARTITIONED
 from rabbet.lowering.module import lower_program
@@ -19,10 +23,10 @@ _registered: set = set()  # the plugins of PJRT, and None for jaxlib itself, tha
 class Compilation:
     """One compilation, and the error of a partitioner that failed in it."""
 
-    def __init__(self, lowering):
+    def __init__(self, lowering: Any) -> None:
         self.lowering, self.error = lowering, None
 
-    def answer(self, index, in_shapes, in_hlos, out_shape, out_hlo):
+    def answer(self, index: Any, in_shapes: Any, in_hlos: Any, out_shape: Any, out_hlo: Any) -> Any:
         """The program of a part, and how operands and results are to lie: what the compiler asks for."""
         partition = self.lowering.module.partitioners[index]
         count = len(self.lowering.spread.group)
@@ -40,7 +44,7 @@ class Compilation:
         return module.key_text.encode(), [raw_shards.tiled_hlo(*t) for t in ins], result
 
 
-def partition(in_shapes, in_hlos, out_shape, out_hlo, configuration):
+def partition(in_shapes: Any, in_hlos: Any, out_shape: Any, out_hlo: Any, configuration: Any) -> Any:
     """What the compiler calls to have one call cut up."""
     name, index = configuration.decode().split()
     compilation = _asked[name]
@@ -51,13 +55,13 @@ def partition(in_shapes, in_hlos, out_shape, out_hlo, configuration):
         raise
 
 
-def same(*args):
+def same(*args: Any) -> Any:
     """What the compiler's older way of spreading shardings calls: operands and results lie as they do."""
     return args[0]
 
 
 @contextlib.contextmanager
-def answering(lowering):
+def answering(lowering: Any) -> Iterator[Any]:
     """While a program is compiled, its partitioners are asked; gives the text to compile."""
     text = lowering.module.text
     if not lowering.module.partitioners:

@@ -1,6 +1,8 @@
 """How a program is spread over several devices: the shardings of its arguments and results."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +12,10 @@ from rabbet.program.over_devices import memory_of
 from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding
 from rabbet.runtime.jaxlib import raw_shards
 from rabbet.runtime.platforms.device_groups import DeviceGroup
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.typing import Value
 
 
 class Spread(NamedTuple):
@@ -40,7 +46,12 @@ class Spread(NamedTuple):
     like: Sharding | None = None
 
 
-def spread_of(arrays, group, outs=None, places=()):
+def spread_of(
+    arrays: list[Value] | tuple[Any, ...],
+    group: DeviceGroup,
+    outs: tuple[Sharding | None, ...] | None = None,
+    places: Any = (),
+) -> Spread:
     """The ``Spread`` of a program on arrays that are on the group already.
 
     Args:
@@ -60,20 +71,18 @@ def spread_of(arrays, group, outs=None, places=()):
     return Spread(group, ins, outs, like)
 
 
-def as_typed(spread, avals):
+def as_typed(spread: Spread | None, avals: tuple[ShapedArray, ...]) -> Any:
     """The ``Spread`` of a program with results of these types, laid out as these say where nobody asked for
     something else.
     """
     if spread is None or spread.like is None:
         return spread
     asked = spread.outs or (None,) * len(avals)
-    outs = tuple(
-        [s or in_memory_of(spread.like.asked(a), a) for s, a in zip(asked, avals, strict=True)]
-    )
+    outs = tuple([s or in_memory_of(spread.like.asked(a), a) for s, a in zip(asked, avals, strict=True)])
     return spread._replace(outs=outs) if any(outs) else spread
 
 
-def attributes_of(spread, jaxpr, kept):
+def attributes_of(spread: Spread, jaxpr: Jaxpr, kept: tuple[int, ...]) -> Any:
     """What the text of a program says of the shardings of its arguments and results."""
     arguments = [*jaxpr.constvars, *jaxpr.invars]
     ins = []
@@ -88,7 +97,7 @@ def attributes_of(spread, jaxpr, kept):
     return ins, outs
 
 
-def chosen(spread, avals, hlos, read=()):
+def chosen(spread: Any, avals: Any, hlos: Any, read: Any = ()) -> Any:
     """The ``Sharding`` of each result of type ``avals``: as asked for, or as the compiler chose (``hlos``, or
     None where there is one partition). None for one that no mesh can say. What the compiler chose is said in
     the words of the first argument that lies so; ``read`` has the sharding of each and its number of
@@ -112,14 +121,14 @@ def chosen(spread, avals, hlos, read=()):
     return found
 
 
-def in_memory_of(sharding, aval):
+def in_memory_of(sharding: Sharding | None, aval: ShapedArray) -> Sharding | None:
     """A sharding in the memory that a type names."""
     if sharding is None or sharding.other_memory == memory_of(aval):
         return sharding
     return sharding.with_memory_kind(memory_of(aval))
 
 
-def in_asked_memories(spread, jaxpr):
+def in_asked_memories(spread: Spread | None, jaxpr: Jaxpr) -> Any:
     """A program with its results moved to the memories of the shardings that were asked for."""
     outs, moves = list(jaxpr.outvars), []
     for i, sharding in enumerate((spread and spread.outs) or ()):
@@ -131,12 +140,10 @@ def in_asked_memories(spread, jaxpr):
         outs[i] = there
     if not moves:
         return jaxpr
-    return Jaxpr(
-        jaxpr.invars, outs, [*jaxpr.equations, *moves], jaxpr.constvars, jaxpr.effects, jaxpr.name
-    )
+    return Jaxpr(jaxpr.invars, outs, [*jaxpr.equations, *moves], jaxpr.constvars, jaxpr.effects, jaxpr.name)
 
 
-def in_words_of(read, sharding, tiles):
+def in_words_of(read: Any, sharding: Any, tiles: Any) -> Any:
     """The first of the shardings in ``read`` that means the same on the same mesh, or ``sharding``."""
     ndim = len(tiles[0])
     for own, own_ndim in read:

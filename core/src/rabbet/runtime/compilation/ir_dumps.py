@@ -1,12 +1,19 @@
 """``config.dump_ir_to``: the programs that are lowered, as files that people can read."""
 
+from __future__ import annotations
+
 import itertools
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.messages.signal_errors import raise_if_of_handler
+
+if TYPE_CHECKING:
+    from rabbet.lowering.module import Lowered
+    from rabbet.program.jaxpr import Jaxpr
 
 MODES = {
     "stablehlo": ("mlir", lambda jaxpr, module: module.text),
@@ -15,7 +22,7 @@ MODES = {
 _numbers = itertools.count()
 
 
-def dump(name, jaxpr, module):
+def dump(name: str, jaxpr: Jaxpr, module: Lowered) -> None:
     """Write a lowered program into the folder that the setting names, in each of ``config.dump_ir_modes``.
 
     Files are called ``00003-step.mlir``, in the order of lowering.

@@ -5,9 +5,12 @@ arguments of the exact placements it was made for and does nothing but execute a
 has looked it up by those placements.
 """
 
+from __future__ import annotations
+
 import logging
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import passes
 from rabbet.config import config
@@ -29,6 +32,11 @@ from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms import backends, compile_options, hook_calls
 from rabbet.runtime.platforms.device_groups import DeviceGroup
+
+if TYPE_CHECKING:
+    from rabbet.runtime.arrays.placement import Placement
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import Value
 
 LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
@@ -55,8 +63,16 @@ class Lowering(NamedTuple):
 
 
 def lower(
-    jaxpr, platform, name="main", *, donated=(), keep_unused=False, options=None, spread=None, symbolic=None
-):
+    jaxpr: Any,
+    platform: Any,
+    name: Any = "main",
+    *,
+    donated: Any = (),
+    keep_unused: Any = False,
+    options: Any = None,
+    spread: Any = None,
+    symbolic: Any = None,
+) -> Any:
     """Run the passes and write the module text.
 
     Args:
@@ -142,17 +158,19 @@ class Executable:
 
     __slots__ = ("loaded", "exe", "lowering", "device", "origin", "seconds", "_out_shardings")
 
-    def __init__(self, loaded, lowering, device, origin, seconds):
+    def __init__(
+        self, loaded: Loaded, lowering: Lowering, device: DeviceGroup | Device, origin: str, seconds: float
+    ) -> None:
         self.loaded = loaded  # as long as this lives, equal programs share it
         self.exe = loaded.exe
         self.lowering = lowering
         self.device = device
         self.origin = origin
         self.seconds = seconds
-        self._out_shardings = None
+        self._out_shardings: tuple[Any, ...] | None = None
 
     @property
-    def in_shardings(self):
+    def in_shardings(self) -> Any:
         """The ``Sharding`` of each argument, captured arrays first, also of those that are not read."""
         spread = self.lowering.spread
         if spread is None:
@@ -161,27 +179,27 @@ class Executable:
         return spread.ins
 
     @property
-    def out_shardings(self):
+    def out_shardings(self) -> Any:
         """The ``Sharding`` of each result: as asked for, or what the compiler chose."""
         if self._out_shardings is None:
             self._out_shardings = tuple(self._find_out_shardings())
         return self._out_shardings
 
-    def _find_out_shardings(self):
+    def _find_out_shardings(self) -> Any:
         spread, avals = self.lowering.spread, self.lowering.out_avals
         if spread is None:
             return [SingleDeviceSharding(self.device, memory_kind=memory_of(a)) for a in avals]
-        jaxpr = self.lowering.jaxpr
+        jaxpr: Any = self.lowering.jaxpr
         variables = [*jaxpr.constvars, *jaxpr.invars]  # one more where its loops can be stopped
         read = [(spread.ins[k], v.aval.ndim) for k, v in zip(self.lowering.kept, variables, strict=False)]
         return device_spread.chosen(spread, avals, raw_shards.output_shardings(self.exe), read)
 
     @property
-    def out_placements_known(self):
+    def out_placements_known(self) -> bool:
         """Whether all shardings that the compiler chose can be said."""
         return None not in self.out_shardings
 
-    def placements(self, committed):
+    def placements(self, committed: bool) -> list[Placement]:
         """The placements of its results."""
         avals = self.lowering.out_avals
         if self.lowering.spread is None:
@@ -195,11 +213,13 @@ class Executable:
         return [placed_by(a, s) for a, s in zip(avals, self.out_shardings, strict=True)]
 
     @property
-    def cached(self):
+    def cached(self) -> Any:
         """Whether it came from the persistent cache."""
         return self.origin == "disk"
 
-    def runner(self, committed, *, single=False, assemble=None):
+    def runner(
+        self, committed: bool, *, single: bool = False, assemble: Callable[..., Any] | type | None = None
+    ) -> Any:
         """A function from a sequence of ``Array`` arguments to a list of results (or the only one).
 
         Args:
@@ -217,7 +237,7 @@ class Executable:
             assemble=assemble,
         )  # fmt: skip
 
-    def slow_runner(self, specs, single, checked):
+    def slow_runner(self, specs: list[Placement], single: bool, checked: bool) -> Callable[..., Any]:
         """The function for a program with effects, or whose results are ``checked``."""
         if effects.is_special(self.lowering):
             run = effects.runner(self, specs, single)
@@ -227,19 +247,19 @@ class Executable:
             )
         return self.checking(run) if checked else run
 
-    def execution(self):
+    def execution(self) -> Any:
         """The program as jaxlib runs it, overseen where it runs on several devices."""
         execute = interruptible.execute(self.exe, self.lowering)
         if self.lowering.spread is None:
             return execute
         return in_flight.bounded(multi_process.overseen(execute, self), self)
 
-    def checking(self, run):
+    def checking(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run`` with its results checked for NaNs and infinities, as ``config.debug_nans`` and
         ``debug_infs`` ask.
         """
 
-        def run_checked(args):
+        def run_checked(args: list[Value]) -> Value:
             out = run(args)
             try:
                 not_finite.check(self.lowering.name, [out] if type(out) is Array else out)
@@ -251,19 +271,19 @@ class Executable:
 
         return run_checked
 
-    def hlo_text(self):
+    def hlo_text(self) -> str:
         """The optimized program, as the compiler left it."""
         return adapter.hlo_text(self.exe)
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> dict[Any, Any]:
         """The compiler's estimates by name: ``flops``, ``bytes accessed``, ..."""
         return adapter.cost_analysis(self.exe)
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> dict[Any, Any]:
         """Bytes by use: arguments, outputs, temporaries, aliased."""
         return adapter.memory_analysis(self.exe)
 
-    def diagnose(self, error, args):
+    def diagnose(self, error: Exception, args: list[Value] | tuple[Value, ...]) -> Exception:
         """The error to raise when execution failed: a deleted argument is named, and what lives where memory
         ran out; any other is the runtime's own.
         """
@@ -281,7 +301,7 @@ class Executable:
         return error
 
 
-def compile(lowering, device, options=None):
+def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -> Any:
     """Compile a lowered program for a device, or find it: in this process, or in the persistent cache.
 
     Args:
@@ -322,7 +342,7 @@ def compile(lowering, device, options=None):
     return made
 
 
-def whole_where_unsaid(made):
+def whole_where_unsaid(made: Any) -> Any:
     """The lowering of a program once more, with those results whole on each device whose shardings, chosen by
     the compiler, no mesh can say.
     """
@@ -344,7 +364,7 @@ def whole_where_unsaid(made):
     )  # fmt: skip
 
 
-def options_for(lowering, device, options, *, anywhere=False):
+def options_for(lowering: Any, device: Any, options: Any, *, anywhere: bool = False) -> Any:
     """jaxlib's options for a program on a device or a group. ``anywhere``: as if the group's devices were the
     first ones, since what is compiled for one group serves others.
     """
@@ -358,7 +378,7 @@ def options_for(lowering, device, options, *, anywhere=False):
     )  # fmt: skip
 
 
-def _load(client, lowering, device, build, key):
+def _load(client: Any, lowering: Any, device: Any, build: Any, key: str) -> Loaded:
     """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
@@ -366,7 +386,7 @@ def _load(client, lowering, device, build, key):
     exe, size = None, 0
     cached = False
 
-    def serialized():
+    def serialized() -> bytes:
         nonlocal size
         blob = adapter.serialize(exe)
         size = len(blob)
@@ -400,13 +420,15 @@ def _load(client, lowering, device, build, key):
     return loaded
 
 
-def compiled_anew(lowering, device, options=None):
+def compiled_anew(lowering: Any, device: Any, options: Any = None) -> Any:
     """What the compiler makes of a program without callbacks, whatever is kept of it."""
     build = options_for(lowering, device, options)
     return _compiled(device.raw.client, lowering, device.device_list, build, [])
 
 
-def _compiled(client, lowering, devices, build, calls):
+def _compiled(
+    client: Any, lowering: Lowering, devices: Any, build: Any, calls: list[Callable[..., Any]]
+) -> Any:
     try:
         with custom_partitioning.answering(lowering) as text:
             return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
@@ -414,7 +436,9 @@ def _compiled(client, lowering, devices, build, calls):
         raise compile_failure(lowering, str(error)) from None
 
 
-def _revive(client, key, devices, calls, options):
+def _revive(
+    client: Any, key: str, devices: Any, calls: list[Callable[..., Any]], options: Any
+) -> tuple[Any, ...]:
     """The executable kept under ``key``, or None; and how many bytes it has there, 0 if nobody counted."""
     ahead = read_ahead.take(key, client)
     if ahead is not None:

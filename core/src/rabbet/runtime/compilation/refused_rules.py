@@ -3,8 +3,11 @@
 This is asked only when a program could not be compiled, so that lowering keeps no account of who wrote what.
 """
 
+from __future__ import annotations
+
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.lowering import module as lowering_module
@@ -14,6 +17,9 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import Equation, Jaxpr, Var, bodies_of
 from rabbet.rules.tables import Decomposed
 from rabbet.runtime.platforms import backends
+
+if TYPE_CHECKING:
+    from rabbet.runtime.compilation.program import Lowering
 
 # What the reader of a module's text says, with a position: -:12:6: error: ..., or error: "-":12:6: ...
 REFUSED_TEXT = re.compile(r"\d+:\d+: error: |error: \"[^\"\n]*\":\d+:\d+: ")
@@ -38,7 +44,7 @@ class Refused(NamedTuple):
     written: str
     where: object
 
-    def __str__(self):
+    def __str__(self) -> str:
         primitive, rule = self.equation.op.primitive, self.rule
         if type(rule) is str:
             return f"none; the compiler does not know {rule}: {self.problem}"
@@ -51,7 +57,7 @@ class Refused(NamedTuple):
         return f"{what}{package} ({function_names.address(rule)}) wrote what is refused: {said}"
 
 
-def refused(lowering, message):
+def refused(lowering: Lowering, message: str) -> Refused | None:
     """The ``Refused`` operation of a program that the compiler refused with ``message``; None where it has
     nothing against the text, or where no operation by itself is refused.
     """
@@ -71,14 +77,14 @@ def refused(lowering, message):
 class Search:
     """Goes through a program and the programs within it, those furthest inside first."""
 
-    def __init__(self, platform, problem_of):
+    def __init__(self, platform: Any, problem_of: Callable[..., Any]) -> None:
         self.platform, backend = backends.writing_for(platform)
         self.bridges = backend and backend.lowerings
         self.problem_of = problem_of
         self.rules = lowering_module.Module(self.platform, lowering_module.lower, self.bridges)
         self.seen = set()
 
-    def among(self, jaxpr, where):
+    def among(self, jaxpr: Any, where: Any) -> Any:
         """The first operation that is refused by itself, or None."""
         for eqn in jaxpr.equations:
             key = eqn.op, *[v.aval for v in eqn.inputs]
@@ -89,7 +95,7 @@ class Search:
                     return found
         return None
 
-    def within(self, eqn, where):
+    def within(self, eqn: Equation, where: Any) -> Refused | None:
         """The same for the programs that an operation carries, and for what it is decomposed into."""
         for _, body in bodies_of(eqn.op):
             found = self.among(body, where)
@@ -100,11 +106,11 @@ class Search:
             return None
         return self.among(lowering_module.decomposed(eqn, rule.parts).jaxpr, where)
 
-    def rule(self, eqn):
+    def rule(self, eqn: Equation) -> Decomposed | Callable[..., Any]:
         """The rule that writes an operation."""
         return self.rules.rule(eqn.op.primitive)
 
-    def alone(self, eqn, where):
+    def alone(self, eqn: Equation, where: Any) -> Refused | None:
         """``Refused`` if a program of this one operation is refused."""
         inputs = list(dict.fromkeys([v for v in eqn.inputs if type(v) is Var]))
         program = Jaxpr(inputs, list(eqn.outputs), [eqn])
@@ -118,7 +124,7 @@ class Search:
         problem, line = found
         return Refused(eqn, self.unknown_dtype(eqn) or self.rule(eqn), problem, line, where)
 
-    def unknown_dtype(self, eqn):
+    def unknown_dtype(self, eqn: Equation) -> Any:
         """A dtype of its operands and results that no operation takes, in words; None if there is none."""
         for dtype in dict.fromkeys([v.aval.physical.dtype for v in (*eqn.inputs, *eqn.outputs)]):
             scalar, one = ShapedArray((), dtype).mlir, ShapedArray((1,), dtype).mlir
@@ -131,7 +137,7 @@ class Search:
         return None
 
 
-def text_problem(text):
+def text_problem(text: str) -> tuple[str, ...] | None:
     """What is wrong with a module's text, and the line, if it names one; None if nothing is."""
     said = parse_problem(text)
     if said is None:
@@ -143,21 +149,21 @@ def text_problem(text):
     return found[2], f"{without_location(line)!r}" if line else ""
 
 
-def parse_problem(text):
+def parse_problem(text: str) -> str | None:
     """What MLIR says against a module's text, or None."""
     from rabbet.runtime.jaxlib import mlir_modules  # slow to import, and seldom needed
 
     return mlir_modules.problem(text)
 
 
-def unknown_call(text, target):
+def unknown_call(text: str, target: str) -> tuple[str, ...] | None:
     """The problem with a text that calls a native function that nobody has registered."""
     if target not in targets(text):
         return None
     return f"nobody has registered the function {target!r}", ""
 
 
-def without_location(line):
+def without_location(line: str) -> str:
     """A line of a module without its position."""
     return re.sub(r" loc\(#l\d+\)$", "", line.strip())
 

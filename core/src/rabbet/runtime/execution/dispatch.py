@@ -10,7 +10,10 @@ and says what is wrong where something is; the first three are its parts, for a 
 arguments and has one result, else None.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.function_names import wraps
 from rabbet.messages.signal_errors import is_of_handler
@@ -19,16 +22,35 @@ from rabbet.program.context import context
 from rabbet.runtime.arrays import memory_exhausted
 from rabbet.runtime.arrays.array import Array
 
+if TYPE_CHECKING:
+    from rabbet.rules.operator import Op
+    from rabbet.rules.primitive import Primitive
+    from rabbet.runtime.arrays.placement import Placement
+    from rabbet.runtime.compilation.program import Lowering
+    from rabbet.runtime.evaluation import Evaluation
+    from rabbet.runtime.platforms.device_groups import DeviceGroup
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.typing import Value
+
 new = object.__new__
 NOT_SEEN: Any = (None, None, None, None)
 
 
-def known(run):
+def known(run: Callable[..., Any]) -> tuple[Any, ...]:
     """What a frame finds, for a function that ``runner`` made."""
     return (*getattr(run, "parts", (None, None, None)), run)
 
 
-def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None):
+def runner(
+    execute: Any,
+    specs: list[Placement],
+    lowering: Lowering,
+    device: DeviceGroup | Device,
+    diagnose: Callable[..., Any],
+    *,
+    single: bool,
+    assemble: Callable[..., Any] | type | None = None,
+) -> Any:
     """A function from a sequence of ``Array`` arguments to a list of results, or to what ``assemble`` makes
     of that.
 
@@ -45,7 +67,7 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
     kept, every = lowering.kept, lowering.keeps_all
     first = specs[0] if single else None
 
-    def wrapped(results):
+    def wrapped(results: Any) -> Any:
         raws = results.consume_with_handlers(handlers)
         if first is None:
             outs = list(map(Array, raws, specs))
@@ -54,7 +76,7 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
         out.raw, out.spec, out.aval = raws[0], first, first.aval
         return out
 
-    def again(args):
+    def again(args: Any) -> Any:
         try:
             return wrapped(execute([a.raw for a in args] if every else [args[i].raw for i in kept]))
         except Exception as error:
@@ -64,7 +86,7 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
 
     # It must not name itself: a program that nobody holds would stay until Python looks for cycles, and it
     # does not know how much memory that takes. So what it does is written twice: it runs with every call.
-    def run(args):
+    def run(args: list[Value] | tuple[Value, ...]) -> Any:
         try:
             return wrapped(execute([a.raw for a in args] if every else [args[i].raw for i in kept]))
         except Exception as error:
@@ -74,7 +96,9 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
                 raise diagnose(error, args) from None
         return again(args)
 
-    def run_many(args):  # what ``run`` does without a call of ``wrapped``
+    def run_many(
+        args: list[Value] | tuple[Value, ...],
+    ) -> Any:  # what ``run`` does without a call of ``wrapped``
         try:
             raws = execute([a.raw for a in args]).consume_with_handlers(handlers)
         except Exception as error:
@@ -92,7 +116,9 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
         return run
     only = first
 
-    def run_single(args):  # the same without two calls, a tenth of a small program
+    def run_single(
+        args: list[Value] | tuple[Value, ...],
+    ) -> Value:  # the same without two calls, a tenth of a small program
         try:
             raw = execute([a.raw for a in args]).consume_with_handlers(handlers)[0]
         except Exception as error:
@@ -110,7 +136,7 @@ def runner(execute, specs, lowering, device, diagnose, *, single, assemble=None)
     return run_single
 
 
-def operations(first, with_number):
+def operations(first: Callable[..., Any], with_number: Callable[..., Any]) -> Callable[..., Any]:
     """The frame of the bottom interpreter: ``process(op, args)``.
 
     Args:
@@ -118,7 +144,7 @@ def operations(first, with_number):
       with_number: ``(op, args)``, where an argument is no array.
     """
 
-    def process(self, op, args):
+    def process(self, op: Op, args: tuple[Any, ...]) -> list[Value] | Value:
         """Run one operation on arrays; a list with multiple results."""
         try:
             # Most have one operand or two, for which a comprehension is a tenth of all that this costs.
@@ -155,7 +181,9 @@ def operations(first, with_number):
     return process
 
 
-def unary(op, kinds, otherwise, evaluation):
+def unary(
+    op: Op, kinds: str, otherwise: Primitive | Callable[..., Any], evaluation: Evaluation
+) -> Callable[..., Any]:
     """The frame of a function of one array that is one operation.
 
     Args:
@@ -167,7 +195,7 @@ def unary(op, kinds, otherwise, evaluation):
     """
     programs, current = op.programs, context
 
-    def call(x, /):
+    def call(x: Any, /) -> Value:
         try:
             if type(x) is not Array or x.aval.kind not in kinds or current.interpreter is not evaluation:
                 return otherwise(x)
@@ -190,7 +218,17 @@ def unary(op, kinds, otherwise, evaluation):
     return folds_itself(call)
 
 
-def function(like, programs, settings, evaluation, *, traced, slowly, of_others, of_trees=()):
+def function(
+    like: Primitive | Callable[..., Any],
+    programs: dict[Any, Any],
+    settings: Any,
+    evaluation: Evaluation,
+    *,
+    traced: Callable[..., Any],
+    slowly: Callable[..., Any],
+    of_others: Callable[..., Any],
+    of_trees: Any = (),
+) -> Callable[..., Any]:
     """The frame of a function that has many programs: a library function, or what ``jit`` returns.
 
     Args:
@@ -207,7 +245,7 @@ def function(like, programs, settings, evaluation, *, traced, slowly, of_others,
     current = context
 
     @wraps(like)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             if current.interpreter is not evaluation:
                 return traced(*args, **kwargs)

@@ -1,9 +1,12 @@
 """Running programs that do something: in order where they ask for it, and so that one can wait for them."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import threading
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program import effects
@@ -13,6 +16,12 @@ from rabbet.runtime.execution import interruptible, multi_process
 from rabbet.runtime.jaxlib import inside_callback
 from rabbet.runtime.platforms.device_groups import DeviceGroup
 
+if TYPE_CHECKING:
+    from rabbet.program.effects import Effect
+    from rabbet.runtime.arrays.placement import Placement
+    from rabbet.runtime.compilation.program import Executable
+    from rabbet.typing import Value
+
 # How many programs with effects may be under way before the next one waits for the oldest.
 MOST_UNDER_WAY = 32
 
@@ -21,12 +30,12 @@ _under_way = deque()
 _latest = {}
 
 
-def is_special(lowering):
+def is_special(lowering: Any) -> bool:
     """Whether a program has to be run by the functions here."""
     return bool(lowering.module.callbacks or lowering.effects)
 
 
-def runner(executable, specs, single):
+def runner(executable: Executable, specs: list[Placement], single: bool) -> Any:
     """``Executable.runner`` for a program that calls Python or has effects."""
     execute = interruptible.execute(executable.exe, executable.lowering)
     if executable.lowering.spread is not None:
@@ -43,7 +52,7 @@ def runner(executable, specs, single):
             "unordered one"
         )
 
-    def run(args):
+    def run(args: list[Value]) -> list[Value] | Value:
         try:
             if ordered:
                 wait_for(ordered)
@@ -68,7 +77,7 @@ def runner(executable, specs, single):
     return run
 
 
-def started(token, ordered):
+def started(token: Any, ordered: tuple[Effect, ...]) -> None:
     """Remember the token of a program that is under way."""
     with _lock:
         if not _under_way and not _latest:
@@ -81,7 +90,7 @@ def started(token, ordered):
         wait(oldest)
 
 
-def wait_for(ordered):
+def wait_for(ordered: tuple[Effect, ...]) -> None:
     """Wait for the program that was started before with one of these effects."""
     if inside_callback.running.depth:  # the program that called us is that one: it waits for us
         return
@@ -95,12 +104,12 @@ def wait_for(ordered):
                 raise
 
 
-def wait(token):
+def wait(token: Any) -> None:
     """Wait for a program; raise what one of its callbacks raised."""
     callback_errors.translated(token.block_until_ready)
 
 
-def effects_barrier():
+def effects_barrier() -> None:
     """Wait until everything that programs do has happened: printing, callbacks. Their errors are raised
     here.
 
@@ -116,7 +125,7 @@ def effects_barrier():
         wait(token)
 
 
-def _forget():
+def _forget() -> None:
     # What the parent has under way does not happen in a forked child, and cannot be waited for there.
     _under_way.clear()
     _latest.clear()
@@ -125,7 +134,7 @@ def _forget():
 _registered = False
 
 
-def _wait_at_exit():
+def _wait_at_exit() -> None:
     global _registered
     if not _registered:
         _registered = True

@@ -6,8 +6,11 @@ Programs that do not communicate take a thread, too, while they wait for the res
 counted while such a one may be under way, and not otherwise: it costs a sixth of a small program's call.
 """
 
+from __future__ import annotations
+
 import collections
 import threading
+from typing import Any
 
 from rabbet.program.made_once import made_once
 from rabbet.runtime.execution import multi_process
@@ -18,7 +21,7 @@ AT_ONCE = 8  # waited for together: to be woken once costs as much as to be woke
 LONG = 100_000  # characters of a program that is held to communicate: to look takes longer than to count it
 
 
-def bounded(execute, executable):
+def bounded(execute: Any, executable: Any) -> Any:
     """``execute`` of an ``Executable``, so that at most 16 programs are under way on the CPU while one that
     communicates may be among them, where jaxlib needs that.
     """
@@ -28,14 +31,14 @@ def bounded(execute, executable):
     lane = lane_of(group.client)
     tokens, wait, communicates = lane.tokens, lane.wait, lane.communicates
 
-    def run(raws):
+    def run(raws: list[Any]) -> Any:
         results = execute(raws, with_tokens=True)
         communicates(results.consume_token())
         if len(tokens) > MOST_UNDER_WAY:
             wait()
         return results
 
-    def run_alone(raws):
+    def run_alone(raws: list[Any]) -> Any:
         if not tokens:
             return execute(raws)
         results = execute(raws, with_tokens=True)
@@ -54,16 +57,16 @@ class Lane:
     threads add to them.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.tokens, self.lock, self.last = collections.deque(), threading.Lock(), None
 
-    def communicates(self, token):
+    def communicates(self, token: Any) -> None:
         """Add a program that communicates."""
         with self.lock:
             self.last = token
             self.tokens.append(token)
 
-    def wait(self):
+    def wait(self) -> None:
         """Wait for the oldest programs; forget the others if none that communicates is left."""
         with self.lock:
             oldest = [self.tokens.popleft() for _ in range(min(AT_ONCE, len(self.tokens)))]
@@ -79,7 +82,7 @@ class Lane:
 
 
 @made_once
-def lane_of(client):
+def lane_of(client: Any) -> Lane:
     """The ``Lane`` of a client."""
     return Lane()
 

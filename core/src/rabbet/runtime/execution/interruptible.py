@@ -13,12 +13,16 @@ knows how often it runs, called on the main thread, is either stopped or left to
 Loops that count (``fori_loop``, ``scan``) are let run.
 """
 
+from __future__ import annotations
+
 import _signal
 import _thread
 import os
 import queue
 import signal
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +31,9 @@ from rabbet.lowering import stopping
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.jaxlib import adapter, interpreter_exit, raw_values
 
+if TYPE_CHECKING:
+    from rabbet.runtime.compilation.program import Lowering
+
 _idle: list = []
 _watches: list = []
 GIVEN_UP_SECONDS = 5.0  # for what was told to end
@@ -34,23 +41,23 @@ LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
 NO_HANDLER = (signal.SIG_IGN, None)
 
 
-def concerns(lowering):
+def concerns(lowering: Lowering) -> bool:
     """Whether a program has to be run by the functions here."""
     return lowering.platform == "cpu" and may_run_for_ever(lowering.jaxpr)
 
 
-def execute(exe, lowering):
+def execute(exe: Any, lowering: Lowering) -> Any:
     """What runs an executable, `execute(raws, **options)`; interruptible where that is needed."""
     if lowering.stops:
         return stoppable(exe, lowering.name)
     return handed_over(exe.execute_sharded, lowering.name) if concerns(lowering) else exe.execute_sharded
 
 
-def handed_over(plain, name):
+def handed_over(plain: Any, name: str) -> Callable[..., Any]:
     """`plain`, run on a helper thread where the main thread calls."""
     main = threading.main_thread().ident
 
-    def run_elsewhere(raws, **options):
+    def run_elsewhere(raws: list[Any], **options: Any) -> Any:
         if threading.get_ident() != main or no_handlers():
             return plain(raws, **options)
         try:
@@ -68,7 +75,7 @@ def handed_over(plain, name):
     return run_elsewhere
 
 
-def no_handlers():
+def no_handlers() -> bool:
     """Whether no signal has a handler in Python. SIGINT usually has one; where it is ignored, as in what
     a shell starts in the background, another may have one, an alarm's for example.
     """
@@ -76,12 +83,12 @@ def no_handlers():
     return ask(signal.SIGINT) in NO_HANDLER and not any(callable(ask(n)) for n in range(1, signal.NSIG))
 
 
-def stoppable(exe, name):
+def stoppable(exe: Any, name: str) -> Callable[..., Any]:
     """What runs an executable that takes a table of ``stopping`` behind its arguments."""
     plain, device = exe.execute_sharded, exe.local_devices()[0]
     never = table(np.array([False, True]), device)
 
-    def to_the_end(raws, **options):
+    def to_the_end(raws: list[Any], **options: Any) -> str:
         return plain([*raws, never], **options)
 
     otherwise = handed_over(to_the_end, name)
@@ -95,7 +102,7 @@ def stoppable(exe, name):
     main, goes_on = threading.main_thread().ident, entries.data
     hear = _signal.set_wakeup_fd
 
-    def run(raws, **options):
+    def run(raws: list[Any], **options: Any) -> Any:
         if threading.get_ident() != main:
             return plain([*raws, never], **options)
         for raw in raws:
@@ -128,7 +135,7 @@ def stoppable(exe, name):
     return run
 
 
-def table(entries, device):
+def table(entries: np.ndarray, device: Any) -> Any:
     """Two truth values on a device, which shares their memory if it can."""
     return adapter.put(entries, ShapedArray((2,), "bool"), device, private=True)
 
@@ -136,21 +143,21 @@ def table(entries, device):
 class Watch:
     """A thread that stops the program of the main thread when a signal comes."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.table = self.spare = bytearray(2)
         self.hears, self.told = os.pipe()
         os.set_blocking(self.told, False)
         _thread.start_new_thread(self.serve, ())
         _watches.append(self)
 
-    def serve(self):
+    def serve(self) -> None:
         interpreter_exit.excused.add(threading.get_ident())
         while os.read(self.hears, 64):
             # Perhaps of the program that runs now, which has not been signalled to: it runs again.
             self.table[1] = False
 
 
-def to_the_end(function, *args):
+def to_the_end(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)`, a call of the compiler, which is not left half done where Ctrl-C is pressed: jaxlib
     0.10 looks for it in between, returns, and goes on compiling with what its caller has given up.
     """
@@ -163,14 +170,14 @@ def to_the_end(function, *args):
     return helper.run(function, args, {}, "the compiler is still at work, on a thread of its own", ends=True)
 
 
-def watched(function, look, every, give_up, note):
+def watched(function: Any, look: Any, every: Any, give_up: Any, note: Any) -> Any:
     """`function()` on a helper thread, while `look()` is called each `every` seconds. What that raises is
     raised after `give_up()`, which makes the function end; with `note` if it does not, for some seconds.
     """
     return _helper().run(function, (), {}, note, look=look, every=every, give_up=give_up)
 
 
-def _helper():
+def _helper() -> Helper:
     try:
         return _idle.pop()
     except IndexError:
@@ -180,14 +187,15 @@ def _helper():
 class Helper:
     """A thread that runs one function after another for the main thread."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.tasks, self.done = queue.SimpleQueue(), threading.Lock()
         self.done.acquire()
-        self.result = self.error = None
+        self.result: Any = None
+        self.error: BaseException | None = None
         # `Thread.start` waits in Python, and a signal that comes there breaks its locks.
         _thread.start_new_thread(self.serve, ())
 
-    def serve(self):
+    def serve(self) -> None:
         me = threading.get_ident()
         interpreter_exit.excused.add(me)
         while (task := self.tasks.get()) is not None:
@@ -204,7 +212,17 @@ class Helper:
         interpreter_exit.excused.discard(me)  # another thread may get this number
         interpreter_exit.lost.discard(self)
 
-    def run(self, function, args, options, note, ends=False, look=None, every=LOOK_SECONDS, give_up=None):
+    def run(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        options: dict[Any, Any],
+        note: str,
+        ends: bool = False,
+        look: Any = None,
+        every: float = LOOK_SECONDS,
+        give_up: Any = None,
+    ) -> Any:
         """`function(*args, **options)`. An exception that comes meanwhile, such as KeyboardInterrupt, is
         raised at once, with `note`; what is running goes on, and if it `ends`, the process waits for it at
         its own end. `look()` is called each `every` seconds meanwhile, and may raise; then `give_up()` is to
@@ -234,6 +252,6 @@ class Helper:
         return result
 
 
-def may_run_for_ever(jaxpr):
+def may_run_for_ever(jaxpr: Any) -> bool:
     """Whether a program has a loop of which it is not known that it ends."""
     return next(stopping.endless(jaxpr), None) is not None

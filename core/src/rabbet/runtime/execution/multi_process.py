@@ -6,6 +6,8 @@ Before a program is compiled all have to agree on it; a program that communicate
 while the overseer looks after the others, and is waited for.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 import time
@@ -49,27 +51,27 @@ class Overseer:
     every = 0.1
     compiler_options: Mapping[str, Any] = {}
 
-    def agree(self, group, name, digest):
+    def agree(self, group: Any, name: Any, digest: Any) -> None:
         """Return when all processes of a ``DeviceGroup`` are about to compile the program ``name`` of this
         digest. Raises what is wrong otherwise.
         """
 
-    def started(self, group, name, mark):
+    def started(self, group: Any, name: str, mark: int) -> None:
         """A program that communicates is about to run; ``mark`` is a number that equal programs share. Raises
         why it must not.
         """
 
-    def look(self, group, name, seconds):
+    def look(self, group: Any, name: Any, seconds: Any) -> None:
         """A program has been under way for so many seconds; those in which this process itself was stopped do
         not count. Raises why nobody should wait any longer.
         """
 
-    def give_up(self, group, name):
+    def give_up(self, group: Any, name: Any) -> None:
         """Nobody waits for a program any more, which is under way. Ends its communication, if that can be
         done: a thread that is left behind in it ends the process when Python ends.
         """
 
-    def finished(self, group, name, error):
+    def finished(self, group: Any, name: str, error: Any) -> Any:
         """A program has ended, with an error of the runtime or None. Returns what to raise, or None."""
         return error
 
@@ -77,7 +79,7 @@ class Overseer:
 _overseer: Overseer | None = None
 
 
-def set_overseer(overseer):
+def set_overseer(overseer: Any) -> None:
     """Name who looks after programs over several processes: an ``Overseer``, or None.
 
     Example:
@@ -88,7 +90,7 @@ def set_overseer(overseer):
     _overseer = overseer
 
 
-def current(name, group):
+def current(name: str, group: Any) -> Overseer:
     """The overseer, for a program over a ``DeviceGroup``."""
     if not group.local_devices:
         raise ShardingError(
@@ -104,7 +106,7 @@ def current(name, group):
     return _overseer
 
 
-def agreed(name, text, options, group):
+def agreed(name: Any, text: Any, options: Any, group: Any) -> Any:
     """The text of a program, with what the processes of a group are; returns when they agree on it."""
     digest = hashlib.sha256(text.encode() + options).hexdigest()
     current(name, group).agree(group, name, digest)
@@ -113,12 +115,12 @@ def agreed(name, text, options, group):
     return f"{text}\n// processes {[order[owner] for owner in owners]}"
 
 
-def options(group):
+def options(group: Any) -> Any:
     """Compiler options of a program over a ``DeviceGroup``."""
     return {} if group.is_local or _overseer is None else _overseer.compiler_options
 
 
-def communicates(executable):
+def communicates(executable: Any) -> bool:
     """Whether the parts of a program, an ``Executable``, wait for each other."""
     return COMMUNICATES.search(adapter.hlo_text(executable.exe)) is not None
 
@@ -126,35 +128,35 @@ def communicates(executable):
 class Finished:
     """The results of a program that has ended, which nobody need wait for."""
 
-    def __init__(self, results):
+    def __init__(self, results: Any) -> None:
         self.consume_with_handlers = results.consume_with_handlers
 
-    def consume_token(self):
+    def consume_token(self) -> Any:
         """Something to wait for."""
         return self
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> None:
         """There is nothing to wait for."""
 
 
-def overseen(execute, executable):
+def overseen(execute: Any, executable: Any) -> Any:
     """``execute`` for a program of an ``Executable``, overseen if it communicates with other processes."""
     group, name = executable.device, executable.lowering.name
     if group.is_local or not communicates(executable):
         return execute
     mark = zlib.crc32(executable.lowering.module.key_text.encode())
 
-    def run(raws, **options):
+    def run(raws: list[Any], **options: Any) -> Finished:
         overseer = current(name, group)
         overseer.started(group, name, mark)
         waited, looked = 0.0, time.monotonic()
 
-        def to_the_end():
+        def to_the_end() -> Any:
             results = execute(raws, with_tokens=True)
             results.consume_token().block_until_ready()
             return results
 
-        def look():
+        def look() -> None:
             nonlocal waited, looked
             now = time.monotonic()
             waited, looked = waited + min(now - looked, MOST_BETWEEN_LOOKS), now

@@ -5,7 +5,10 @@ A primitive that carries programs says by its rule ``"steps"`` which of them run
 ``(op, args, run)``, where ``run(jaxpr, args)`` is a list of outputs. A call is gone through as it is.
 """
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +16,10 @@ from rabbet import dtypes
 from rabbet.config import config
 from rabbet.messages.source_positions import source_position
 from rabbet.program.jaxpr import Var
+
+if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Equation, Jaxpr
+    from rabbet.typing import Value
 
 
 class _Search(threading.local):
@@ -22,7 +29,7 @@ class _Search(threading.local):
 _search = _Search()
 
 
-def check(name, outs):
+def check(name: Any, outs: Any) -> None:
     """Raise ``FloatingPointError`` for a NaN or infinity among arrays, where the settings ask for it."""
     for out in outs:
         if dtypes.kind(out.dtype) not in "fc":
@@ -36,7 +43,7 @@ def check(name, outs):
                 raise FloatingPointError(f"{name!r} produced {what} in an array {out.aval.str_short()}")
 
 
-def first_operation(name, jaxpr, args):
+def first_operation(name: str, jaxpr: Any, args: list[Value]) -> None:
     """Run a program again, operation by operation, and raise for the first whose result is not finite.
 
     Args:
@@ -56,7 +63,7 @@ def first_operation(name, jaxpr, args):
         _search.running = False
 
 
-def _is_one_operation(name, jaxpr):
+def _is_one_operation(name: str, jaxpr: Jaxpr) -> bool:
     """Whether a program is an operation that somebody called by itself: the message has its name already."""
     if len(jaxpr.equations) != 1:
         return False
@@ -68,7 +75,7 @@ class _Found(FloatingPointError):
     """Has its line already."""
 
 
-def _run(jaxpr, args, name):
+def _run(jaxpr: Jaxpr, args: list[Value], name: str) -> Any:
     env = dict(zip(jaxpr.invars, args, strict=True))
     for eqn in jaxpr.equations:
         inputs = [env[v] if type(v) is Var else v.value for v in eqn.inputs]
@@ -77,7 +84,7 @@ def _run(jaxpr, args, name):
     return [env[v] if type(v) is Var else v.value for v in jaxpr.outvars]
 
 
-def _outputs(eqn, inputs, name):
+def _outputs(eqn: Equation, inputs: list[Value], name: str) -> list[Value]:
     op = eqn.op
     if op.primitive.is_call:
         return _run(op.params["jaxpr"], inputs, op.params.get("name", name))

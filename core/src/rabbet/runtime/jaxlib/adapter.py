@@ -22,8 +22,12 @@ With `execute_sharded(arguments, with_tokens=True)`, `.consume_token().block_unt
 waits for effects and raises their errors.
 """
 
+from __future__ import annotations
+
 import operator
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +64,7 @@ HANDLER_EXTRA = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ 
 C_APIS = {}
 
 
-def version():
+def version() -> Any:
     """Return jaxlib's version, such as '0.10.2'.
 
     Example:
@@ -74,7 +78,7 @@ def version():
 # --- clients -------------------------------------------------------------------------------------------
 
 
-def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
+def make_cpu_client(num_devices: int = 1, asynchronous: bool = True, **distributed: Any) -> Any:
     """Return a new raw CPU client.
 
     `distributed` may hold `distributed_client`, `node_id`, `num_nodes` and `collectives`.
@@ -88,7 +92,7 @@ def make_cpu_client(num_devices=1, asynchronous=True, **distributed):
     return xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
 
 
-def load_pjrt_plugin(name, library_path):
+def load_pjrt_plugin(name: str, library_path: Any) -> None:
     """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
     if not _jax.pjrt_plugin_loaded(name):
         from jaxlib import _profiler  # type: ignore[attr-defined]  # here: not needed on the CPU
@@ -99,17 +103,17 @@ def load_pjrt_plugin(name, library_path):
         _jax.initialize_pjrt_plugin(name)
 
 
-def make_c_api_client(name, options=None, distributed_client=None):
+def make_c_api_client(name: Any, options: Any = None, distributed_client: Any = None) -> Any:
     """Return a new raw client of the loaded PJRT plugin `name`; raises XlaRuntimeError without a device."""
     return xla_client.make_c_api_client(name, dict(options or {}), distributed_client)
 
 
-def c_api_version(client):
+def c_api_version(client: Any) -> str:
     """Return the version of PJRT's C interface that a plugin's client was built with, such as '0.81'."""
     return f"{client.pjrt_c_api_major_version}.{client.pjrt_c_api_minor_version}"
 
 
-def gpu_plugin_options():
+def gpu_plugin_options() -> Any:
     """Return the options that jaxlib derives for a GPU client from the XLA_PYTHON_CLIENT_* environment.
 
     Example:
@@ -121,7 +125,7 @@ def gpu_plugin_options():
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
-def make_topology(plugin, name="", **options):
+def make_topology(plugin: Any, name: Any = "", **options: Any) -> Any:
     """Describe hardware that need not be present, for ahead-of-time compilation by the loaded PJRT `plugin`.
 
     Returns jaxlib's `DeviceTopology`. Compile with `compile_unloaded` for its `compile_only_devices`. Raises
@@ -138,7 +142,7 @@ def make_topology(plugin, name="", **options):
         raise ConfigError(str(error)) from None
 
 
-def topology_of(raw_devices):
+def topology_of(raw_devices: Any) -> Any:
     """Describe devices that are present, as `make_topology` describes those that need not be.
 
     Example:
@@ -149,12 +153,12 @@ def topology_of(raw_devices):
     return _jax.get_topology_for_devices(list(raw_devices))
 
 
-def compile_only_devices(topology):
+def compile_only_devices(topology: Any) -> Any:
     """Return raw devices of `topology` that can be compiled for and refuse to run."""
     return topology._make_compile_only_devices()
 
 
-def live_buffers(client):
+def live_buffers(client: Any) -> list[Any]:
     """Return the raw arrays that `client` still holds in memory."""
     return client.live_arrays()
 
@@ -170,7 +174,7 @@ class SingleSharding(_jax.SingleDeviceSharding):
     _whole = xla_client.HloSharding.replicate()
     memory_kind = property(operator.attrgetter("_memory_kind"))
 
-    def _to_xla_hlo_sharding(self, num_dimensions):
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return self._whole
 
 
@@ -180,7 +184,7 @@ class ManySharding(_jax.GSPMDSharding):
     made_for = None  # the `Sharding` that it is jaxlib's form of
     memory_kind = property(operator.attrgetter("_memory_kind"))
 
-    def _to_xla_hlo_sharding(self, num_dimensions):
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return self._hlo_sharding
 
 
@@ -188,26 +192,26 @@ HloSharding = xla_client.HloSharding
 REPLICATED = xla_client.OpSharding.Type.REPLICATED
 
 
-def device_list(devices):
+def device_list(devices: list[Any] | tuple[Any, ...]) -> Any:
     """Return jaxlib's (hashable) list of raw `devices`, in their order."""
     return _jax.DeviceList(tuple(devices))
 
 
-def single_sharding(raw_device, memory_kind=None):
+def single_sharding(raw_device: Any, memory_kind: Any = None) -> SingleSharding:
     """Return the placement of whole arrays on `raw_device`. Build it once per device and keep it."""
     if memory_kind is None:
         return SingleSharding(raw_device)
     return SingleSharding(raw_device, memory_kind=memory_kind)
 
 
-def many_sharding(devices, hlo_sharding, memory_kind=None):
+def many_sharding(devices: Any, hlo_sharding: Any, memory_kind: str | None = None) -> ManySharding:
     """Return a placement over `devices` (a `device_list`), split as `hlo_sharding` says."""
     if memory_kind is None:
         return ManySharding(devices, hlo_sharding)
     return ManySharding(devices, hlo_sharding, memory_kind=memory_kind)
 
 
-def devices_of(raw):
+def devices_of(raw: Any) -> Any:
     """Return the `device_list` that raw array `raw` lives on."""
     return raw._sharding._internal_device_list
 
@@ -215,7 +219,7 @@ def devices_of(raw):
 # --- host to device ------------------------------------------------------------------------------------
 
 
-def check_host(host, aval):
+def check_host(host: np.ndarray, aval: Any) -> None:
     """Raise TypeError unless the NumPy array `host` is just what `aval` says. XLA itself never looks."""
     if type(host) is not np.ndarray:
         raise TypeError(f"expected a numpy.ndarray for {aval}, got {type(host).__name__}")
@@ -227,7 +231,14 @@ def check_host(host, aval):
         raise TypeError(f"host array has shape {host.shape}, but its aval says {aval.shape}")
 
 
-def put(host, aval, raw_device, sharding=None, *, private=False):
+def put(
+    host: np.ndarray,
+    aval: Any,
+    raw_device: Any,
+    sharding: SingleSharding | None = None,
+    *,
+    private: bool = False,
+) -> Any:
     """Copy the NumPy array `host` to `raw_device`; return a raw array whose `.aval` is `aval`.
 
     `aval` needs `.shape`, `.dtype` (a numpy dtype in native byte order) and `.weak_type`; TypeError if `host`
@@ -249,7 +260,14 @@ def put(host, aval, raw_device, sharding=None, *, private=False):
         ) from None
 
 
-def put_shards(shards, aval, raw_devices, sharding, *, private=False):
+def put_shards(
+    shards: list[Any],
+    aval: Any,
+    raw_devices: list[Any],
+    sharding: ManySharding | None,
+    *,
+    private: bool = False,
+) -> Any:
     """Place `shards[i]` (NumPy) on `raw_devices[i]`; together they are one raw array of type `aval`.
 
     The shapes of the shards must be those that `sharding` gives to each device: the caller checks that. Equal
@@ -266,7 +284,7 @@ def put_shards(shards, aval, raw_devices, sharding, *, private=False):
     return batched_device_put(aval, sharding, own, list(raw_devices), True, False, semantics, True)
 
 
-def copy_within_client(raw, raw_device, sharding, always_copy):
+def copy_within_client(raw: Any, raw_device: Any, sharding: SingleSharding, always_copy: bool) -> Any:
     """Copy a single-device raw array to another device of its client, asynchronously."""
     semantics = _jax.ArrayCopySemantics
     how = semantics.ALWAYS_COPY if always_copy else semantics.REUSE_INPUT
@@ -279,7 +297,7 @@ def copy_within_client(raw, raw_device, sharding, always_copy):
 # --- device to host ------------------------------------------------------------------------------------
 
 
-def deleted(raw):
+def deleted(raw: Any) -> Exception:
     """Return the error for using a deleted raw array (without asking jaxlib, which may hand out an
     object)."""
     aval = raw.aval
@@ -289,7 +307,7 @@ def deleted(raw):
     )
 
 
-def start_copy_to_host(raws):
+def start_copy_to_host(raws: list[Any]) -> None:
     """Begin copying raw arrays to the host, where this jaxlib has a call for it that is free of jax."""
     start = getattr(_jax, "batched_copy_to_host_async", None)
     if start is not None:
@@ -302,7 +320,7 @@ def start_copy_to_host(raws):
 NO_WAITING = -1  # DLPack's word for a consumer that sees to it itself
 
 
-def to_dlpack(raw, stream=None):
+def to_dlpack(raw: Any, stream: Any = None) -> Any:
     """Return a DLPack capsule that shares the memory of a single-device raw array. The consumer's `stream`
     (DLPack's number) waits for the values; without one this call does.
 
@@ -325,12 +343,12 @@ def to_dlpack(raw, stream=None):
     return _jax.buffer_to_dlpack_managed_tensor(raw, None if stream == NO_WAITING else stream)
 
 
-def incoming_stream(raw_device):
+def incoming_stream(raw_device: Any) -> Any:
     """Return the stream on which a device takes over what other libraries have computed; None on the host."""
     return None if raw_device.platform == "cpu" else raw_device.get_stream_for_external_ready_events()
 
 
-def from_dlpack(capsule, raw_device, aval, sharding=None, stream=None):
+def from_dlpack(capsule: Any, raw_device: Any, aval: Any, sharding: Any = None, stream: Any = None) -> Any:
     """Return a raw array of type `aval` over the memory of `capsule`, which is consumed.
 
     Host memory is shared where it is aligned to 64 bytes and copied where not. `aval` must agree
@@ -352,7 +370,7 @@ def from_dlpack(capsule, raw_device, aval, sharding=None, stream=None):
 # --- programs ------------------------------------------------------------------------------------------
 
 
-def default_options(raw_device=None):
+def default_options(raw_device: Any = None) -> Any:
     """Return new compile options for one device; see compile_options.py for the rest."""
     options = CompileOptions()
     build = options.executable_build_options
@@ -363,22 +381,28 @@ def default_options(raw_device=None):
     return options
 
 
-def device_assignment(ids):
+def device_assignment(ids: list[list[int]] | np.ndarray) -> Any:
     """Return jaxlib's assignment for device ids given as [replica][partition]."""
     return xla_client.DeviceAssignment.create(np.asarray(ids, np.int32))
 
 
-def option_bytes(options):
+def option_bytes(options: Any) -> bytes:
     """Return compile options as bytes that are the same in every process: part of a cache key."""
     return options.SerializeAsString()
 
 
-def result_handler(aval, sharding):
+def result_handler(aval: Any, sharding: ManySharding | SingleSharding) -> Any:
     """Return what turns one result of a program into a raw array with `.aval` and `._sharding` as given."""
     return _jax.array_result_handler(aval, sharding, True, *HANDLER_EXTRA)
 
 
-def compile_text(client, text, devices, options, host_callbacks=()):
+def compile_text(
+    client: Any,
+    text: str,
+    devices: Any,
+    options: Any,
+    host_callbacks: list[Callable[..., Any]] | tuple[Any, ...] = (),
+) -> Any:
     """Compile a StableHLO module given as text; return a loaded executable.
 
     `devices` is a `device_list`. Raises XlaRuntimeError with the compiler's message. Host callbacks need MLIR
@@ -394,7 +418,7 @@ def compile_text(client, text, devices, options, host_callbacks=()):
         raise XlaRuntimeError(without_version_guess(str(error))) from None
 
 
-def compile_unloaded(client, text, devices, options):
+def compile_unloaded(client: Any, text: str, devices: Any, options: Any) -> Any:
     """Compile for compile-only devices, or stand-ins; return an executable that can be inspected and
     serialized.
     """
@@ -405,28 +429,34 @@ def compile_unloaded(client, text, devices, options):
     return client.compile(mlir_modules.parse(text), devices, options)
 
 
-def without_version_guess(message):
+def without_version_guess(message: str) -> str:
     """Drop the line in which a parse error suspects an old plugin: our text and parser have one version."""
     lines = message.splitlines()
     return "\n".join(line for line in lines if "Failed to parse using StableHLO" not in line).strip()
 
 
-def serialize(exe):
+def serialize(exe: Any) -> bytes:
     """Return `exe` as bytes that `deserialize` loads: native code for this machine and this jaxlib."""
     return exe.serialize()
 
 
-def deserialize(client, blob, devices, options=None, host_callbacks=()):
+def deserialize(
+    client: Any,
+    blob: bytes,
+    devices: Any,
+    options: Any = None,
+    host_callbacks: list[Callable[..., Any]] | tuple[Any, ...] = (),
+) -> Any:
     """Load what `serialize` returned. Raises XlaRuntimeError on damage that shows; it runs native code."""
     return client.deserialize_executable(blob, devices, options, list(host_callbacks))
 
 
-def hlo_text(exe):
+def hlo_text(exe: Any) -> str:
     """Return the optimized HLO of an executable."""
     return "\n".join(module.to_string() for module in exe.hlo_modules())
 
 
-def cost_analysis(exe):
+def cost_analysis(exe: Any) -> Any:
     """Return the compiler's estimates ('flops', 'bytes accessed', ...), or None where the backend has
     none."""
     try:
@@ -435,7 +465,7 @@ def cost_analysis(exe):
         return None
 
 
-def memory_analysis(exe):
+def memory_analysis(exe: Any) -> Any:
     """Return byte counts by name ('argument_size_in_bytes', 'temp_size_in_bytes', ...), or None."""
     try:
         stats = exe.get_compiled_memory_stats()
@@ -444,7 +474,7 @@ def memory_analysis(exe):
     return {name: getattr(stats, name) for name in dir(stats) if name.endswith("_in_bytes")}
 
 
-def text_cost(client, text):
+def text_cost(client: Any, text: str) -> Any:
     """Return XLA's estimates ('flops', 'bytes accessed', ...) for a StableHLO module as it is written, before
     it is optimized, or None. `client` is a raw CPU client. Native functions count as nothing.
     """

@@ -5,14 +5,19 @@ clients are attached. Hence ``reachable`` before ``connect``, and no call here w
 client is *recoverable*: that one of them dies is no reason for the service to end the others.
 """
 
+from __future__ import annotations
+
 import time
+from typing import Any
 
 from jaxlib import _jax
 
 from rabbet.runtime.jaxlib import adapter
 
 
-def start_service(address, num_processes, *, register_seconds=300, heartbeat_seconds=100):
+def start_service(
+    address: Any, num_processes: Any, *, register_seconds: Any = 300, heartbeat_seconds: Any = 100
+) -> Any:
     """Start the service at ``"host:port"`` for processes 0 to ``num_processes - 1``; return it. It lives as
     long as the object; ``shutdown()`` ends all processes that are attached still.
 
@@ -35,7 +40,7 @@ def start_service(address, num_processes, *, register_seconds=300, heartbeat_sec
     )
 
 
-def check_free(address):
+def check_free(address: Any) -> None:
     """Raise OSError for an address that nothing can listen at; jaxlib's error does not say why."""
     import socket  # where several processes are used at all
 
@@ -49,7 +54,7 @@ def check_free(address):
             raise OSError(error.errno, f"cannot listen at {address}: {error.strerror}") from None
 
 
-def split_address(address):
+def split_address(address: Any) -> Any:
     """Host and port of ``"host:port"`` or ``"[host]:port"``.
 
     Raises:
@@ -66,7 +71,7 @@ def split_address(address):
     return host.strip("[]"), int(port)
 
 
-def reachable(address, seconds):
+def reachable(address: Any, seconds: Any) -> None:
     """Wait until somebody listens at an address.
 
     Raises:
@@ -95,10 +100,10 @@ class Store:
       ...     return store.wait("greeting", seconds=10)
     """
 
-    def __init__(self, client):
+    def __init__(self, client: Any) -> None:
         self.client = client
 
-    def set(self, key, value, *, replace=False):
+    def set(self, key: Any, value: Any, *, replace: Any = False) -> None:
         """Set a key. Raises KeyError if it is set, unless ``replace``."""
         try:
             self.client.key_value_set(key, value, replace)
@@ -107,7 +112,7 @@ class Store:
                 raise
             raise KeyError(key) from None
 
-    def get(self, key):
+    def get(self, key: Any) -> Any:
         """The value of a key, or None."""
         try:
             return self.client.key_value_try_get(key)
@@ -116,7 +121,7 @@ class Store:
                 raise
             return None
 
-    def wait(self, key, seconds):
+    def wait(self, key: Any, seconds: Any) -> Any:
         """The value of a key, once it is set. Raises TimeoutError if it is not for so long."""
         try:
             return self.client.blocking_key_value_get(key, max(1, int(seconds * 1000)))
@@ -125,7 +130,7 @@ class Store:
                 raise
             raise TimeoutError(f"nobody set {key!r} within {seconds:g} s") from None
 
-    def folder(self, prefix):
+    def folder(self, prefix: Any) -> Any:
         """All keys below ``prefix``, with their values: a dict by what follows the prefix."""
         prefix = prefix.rstrip("/") + "/"
         try:
@@ -136,18 +141,18 @@ class Store:
             found = []
         return {key.removeprefix(prefix): value for key, value in found}
 
-    def delete(self, key):
+    def delete(self, key: Any) -> None:
         """Remove a key and all below it."""
         self.client.key_value_delete(key)
 
-    def live(self, processes):
+    def live(self, processes: Any) -> Any:
         """Those of the processes with these numbers that are alive, the same answer in each: a dict from
         their numbers to numbers that tell a process from one started in its place. It waits until all that
         are alive ask.
         """
         return dict(self.client.get_live_nodes(sorted(processes)))
 
-    def preemption(self):
+    def preemption(self) -> Any:
         """What tells, by ``reached_sync_point(step)``, after which step all processes should save their
         state. From now on the signal SIGTERM does not end this process; it is the notice.
         """
@@ -155,12 +160,12 @@ class Store:
         manager.initialize(self.client)
         return manager
 
-    def close(self):
+    def close(self) -> None:
         """Leave the service."""
         self.client.shutdown()
 
 
-def connect(address, process, *, seconds=300, heartbeat_seconds=100):
+def connect(address: Any, process: Any, *, seconds: Any = 300, heartbeat_seconds: Any = 100) -> Any:
     """Attach this process, number ``process``, to the service at an address; return the ``Store``. From then
     on the process ends when the service goes away before ``close()``.
 
@@ -199,7 +204,7 @@ def connect(address, process, *, seconds=300, heartbeat_seconds=100):
     return Store(client)
 
 
-def cpu_collectives(store, hostname=None, interface=None):
+def cpu_collectives(store: Any, hostname: Any = None, interface: Any = None) -> Any:
     """What CPU clients of several processes need to communicate (Gloo over TCP), as an option of
     ``make_cpu_client``.
 

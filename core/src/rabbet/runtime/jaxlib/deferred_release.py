@@ -5,6 +5,8 @@ It releases them itself only where it copies from and to the host. A loop that d
 100 to 300 bytes for each program that it runs.
 """
 
+from __future__ import annotations
+
 import collections
 import functools
 import gc
@@ -12,7 +14,7 @@ import gc
 from rabbet.runtime.jaxlib import adapter
 
 
-def free_leftovers():
+def free_leftovers() -> None:
     """Release what jaxlib put aside, call stacks above all. Takes 0.1 us.
 
     Rabbet does it with each garbage collection, and on a CPU once a second.
@@ -24,7 +26,7 @@ def free_leftovers():
     adapter.collect_garbage()
 
 
-def free_with_garbage():
+def free_with_garbage() -> None:
     """Do so with each garbage collection from now on."""
     if _with_garbage not in gc.callbacks:
         gc.callbacks.append(_with_garbage)

@@ -4,11 +4,17 @@ NumPy's own `from_dlpack` knows neither bfloat16 nor the 8-bit floats, and jaxli
 structure is small and frozen by its ABI, so ctypes reads it. Devices other than the host are only described.
 """
 
+from __future__ import annotations
+
 import ctypes
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+
+if TYPE_CHECKING:
+    from rabbet.typing import DType
 
 CPU_LIKE = {1, 3, 11}  # kDLCPU, kDLCUDAHost, kDLROCMHost: memory that the processor may read
 PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
@@ -76,7 +82,7 @@ DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
 
 
-def api(name, result, *arguments):
+def api(name: str, result: type, *arguments: type) -> Any:
     """Return a function of CPython's capsule API with a prototype of our own (pythonapi's are shared)."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
@@ -99,7 +105,7 @@ class Info:
     on_host = property(lambda self: self.device_type in CPU_LIKE)
 
 
-def device_of(platform, hardware_id):
+def device_of(platform: str, hardware_id: int) -> tuple[int, ...]:
     """Return DLPack's (device type, device number) of a device of `platform` that its driver counts as
     `hardware_id`; BufferError where DLPack has no word for it.
     """
@@ -112,7 +118,7 @@ def device_of(platform, hardware_id):
     )
 
 
-def capsule_of(x, stream=None):
+def capsule_of(x: Any, stream: Any = None) -> Any:
     """The tensor `x` as a capsule: of version 1 where it is in host memory and its library has that.
     Elsewhere, what comes later on `stream` waits for what its library still computes.
     """
@@ -126,7 +132,7 @@ def capsule_of(x, stream=None):
     return x.__dlpack__() if stream is None else x.__dlpack__(stream=stream)
 
 
-def open_capsule(capsule):
+def open_capsule(capsule: Any) -> tuple[Any, ...]:
     """Return (address, structure, capsule name); raise ValueError for a capsule that was already consumed."""
     name = get_name(capsule)
     if name not in LAYOUTS:
@@ -138,7 +144,7 @@ def open_capsule(capsule):
     return address, managed, name
 
 
-def dtype_of(code, bits, lanes):
+def dtype_of(code: int, bits: int, lanes: int) -> Any:
     """Return the numpy dtype for DLPack's type; raise TypeError for those that numpy cannot hold."""
     if lanes == 1:
         if code == 6 and bits == 8:
@@ -150,7 +156,7 @@ def dtype_of(code, bits, lanes):
     raise TypeError(f"DLPack type code {code} with {bits} bits and {lanes} lanes has no array dtype here")
 
 
-def describe(capsule):
+def describe(capsule: Any) -> Info:
     """Return an `Info` on `capsule` without consuming it."""
     tensor = open_capsule(capsule)[1].tensor
     ndim, dtype = tensor.ndim, tensor.dtype
@@ -167,7 +173,7 @@ def describe(capsule):
 class Memory:
     """Foreign memory for NumPy to look at. It keeps alive whatever owns the bytes."""
 
-    def __init__(self, interface, owner):
+    def __init__(self, interface: Any, owner: Any) -> None:
         self.__array_interface__ = interface
         self.owner = owner
 
@@ -175,21 +181,21 @@ class Memory:
 class Owner:
     """A consumed tensor: calls the producer's deleter when nothing refers to it any more."""
 
-    def __init__(self, address, managed):
+    def __init__(self, address: Any, managed: Any) -> None:
         self.address, self.deleter = address, managed.deleter
 
     # It has the type at hand for the time when modules are taken down.
-    def __del__(self, deleter=DELETER):
+    def __del__(self, deleter: type = DELETER) -> None:
         if self.deleter:
             deleter(self.deleter)(self.address)
 
 
-def code_of(dtype):
+def code_of(dtype: DType) -> int | None:
     """DLPack's type code for a NumPy dtype, or None where there is none."""
     return NUMPY_KINDS.get(dtype.kind) if dtype.isbuiltin == 1 else BY_NAME.get(dtype.name)
 
 
-def lend(values):
+def lend(values: np.ndarray) -> Any:
     """Return a capsule that lends the NumPy array `values`, of any dtype that DLPack has a word for.
 
     NumPy makes it and takes it back, so whoever has the capsule keeps the array alive and nothing else. It
@@ -219,13 +225,13 @@ def lend(values):
     return capsule
 
 
-def view(capsule, keep=None):
+def view(capsule: Any, keep: Any = None) -> np.ndarray:
     """Return a read-only NumPy view of a host tensor; `capsule` is not consumed but kept alive by the
     view."""
     return look(describe(capsule), open_capsule(capsule)[1].tensor, (capsule, keep))
 
 
-def consume(capsule):
+def consume(capsule: Any) -> np.ndarray:
     """Take over a host tensor; return a read-only NumPy view whose death gives the memory back."""
     info = describe(capsule)
     address, managed, name = open_capsule(capsule)
@@ -233,7 +239,7 @@ def consume(capsule):
     return look(info, managed.tensor, Owner(address, managed))
 
 
-def look(info, tensor, owner):
+def look(info: Info, tensor: Tensor, owner: tuple[Any, ...] | Owner) -> np.ndarray:
     """Return the NumPy array over `tensor`, with `owner` alive as long as it."""
     if not info.on_host:
         raise ValueError(f"a DLPack tensor on device type {info.device_type} is not in host memory")
@@ -254,7 +260,7 @@ def look(info, tensor, owner):
     return np.asarray(Memory(interface, owner)).view(info.dtype)
 
 
-def is_known(dtype):
+def is_known(dtype: DType) -> bool:
     """Whether DLPack and NumPy both have this dtype."""
     numbers = dtype.kind in "iufc" and dtype.isbuiltin == 1 and dtype.itemsize <= 16
     return dtype.kind == "b" or numbers or dtype.name in EXTENDED.values()

@@ -2,10 +2,14 @@
 left of it.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from jaxlib import _jax
 
 
-def hlo_module(text):
+def hlo_module(text: str) -> Any:
     """A StableHLO module as an HLO module, with methods such as ``to_string``.
 
     Example:
@@ -18,7 +22,7 @@ def hlo_module(text):
     return hlo_computation(text).get_hlo_module()
 
 
-def hlo_computation(text):
+def hlo_computation(text: str) -> Any:
     """A StableHLO module as XLA's computation, with methods such as ``as_hlo_text``.
 
     Example:
@@ -31,7 +35,7 @@ def hlo_computation(text):
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 
 
-def mlir_module(text):
+def mlir_module(text: str) -> Any:
     """A StableHLO module as an ``ir.Module`` of jaxlib's MLIR, which tools can walk through. Its context is
     this thread's own.
 
@@ -50,12 +54,12 @@ def mlir_module(text):
     return mlir_modules.parse(text)
 
 
-def module_proto(exe):
+def module_proto(exe: Any) -> bytes:
     """The first optimized module of an executable as an ``HloModuleProto``."""
     return exe.hlo_modules()[0].as_serialized_hlo_module_proto()
 
 
-def buffer_assignment(exe):
+def buffer_assignment(exe: Any) -> bytes:
     """Where the compiler put what, as a ``BufferAssignmentProto``; b"" where it does not tell."""
     try:
         return bytes(exe.get_compiled_memory_stats().serialized_buffer_assignment_proto or b"")

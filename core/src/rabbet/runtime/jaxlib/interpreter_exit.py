@@ -6,6 +6,8 @@ C++ that cannot be unwound, and the process would abort instead of exiting. So b
 `SystemExit`, none may enter any more, and those that are in jaxlib are waited for.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import ctypes
@@ -15,8 +17,12 @@ import sys
 import threading
 import time
 import weakref
+from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.source_positions import is_internal
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.clients import Clients
 
 # A thread may do something else between two of its calls of Rabbet, or not be given a processor: so long no
 # thread must have been seen inside. Threads that wait for others, by Python's own means, need not be watched.
@@ -37,7 +43,7 @@ HELD_SECONDS = int(signal.SIGABRT)
 begun: list = []  # the thread that ends the interpreter, once it does
 
 
-def excuse_thread():
+def excuse_thread() -> None:
     """Say that nobody has to wait for this thread: it holds nothing when the interpreter ends.
 
     Example:
@@ -49,18 +55,18 @@ def excuse_thread():
     excused.add(threading.get_ident())
 
 
-def watch(clients):
+def watch(clients: Clients) -> None:
     """Stop other threads when the interpreter ends. Called with the first client, once."""
     atexit.register(_stop, weakref.ref(clients))
 
 
-def check():
+def check() -> None:
     """Raise SystemExit in a thread that wants to start something while another one ends the interpreter."""
     if begun and threading.get_ident() != begun[0]:
         raise SystemExit
 
 
-def _stop(reference):
+def _stop(reference: Any) -> None:
     left = True
     with contextlib.suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not want to wait
         left = _stop_others(reference)
@@ -68,7 +74,7 @@ def _stop(reference):
         _hold_aborts()
 
 
-def _hold_aborts():
+def _hold_aborts() -> None:
     """Let a thread that comes back from a program while Python ends sleep, in place of ending the process.
 
     Such a thread is taken down by `pthread_exit`, which unwinds C++ that must not be, and that calls
@@ -83,7 +89,7 @@ def _hold_aborts():
         ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE(ctypes.cast(libc.abort, ctypes.c_void_p))
 
 
-def _stop_others(reference):
+def _stop_others(reference: Any) -> bool:
     """Whether a thread is inside still, or may come to be in jaxlib: where arrays die, wherever that is."""
     me = threading.get_ident()
     if not _others(me):
@@ -115,11 +121,11 @@ def _stop_others(reference):
     return bool(inside) or not all(_waits(frame) for frame in _others(me).values())
 
 
-def _others(me):
+def _others(me: int) -> dict[Any, Any]:
     return {thread: frame for thread, frame in sys._current_frames().items() if thread not in (me, *excused)}
 
 
-def _is_within(name, frame):
+def _is_within(name: str, frame: Any) -> bool:
     while frame is not None:
         if frame.f_code.co_name == name:
             return True
@@ -127,12 +133,12 @@ def _is_within(name, frame):
     return False
 
 
-def _waits(frame):
+def _waits(frame: Any) -> bool:
     # In `run` it does not: it calls what was written in C, such as the method that empties a list of arrays.
     return frame.f_globals.get("__name__") in WAITING and frame.f_code.co_name != "run"
 
 
-def _inside(frame):
+def _inside(frame: Any) -> bool:
     while frame is not None:
         file = frame.f_code.co_filename
         # To import something is no computation: those frames are "<frozen importlib...".

@@ -3,7 +3,10 @@
 `adapter` imports this file when one of them is made: the bindings take about 0.1 s to import.
 """
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 from jaxlib import _jax
 from jaxlib.mlir import ir
@@ -13,7 +16,7 @@ from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 _mine = threading.local()
 
 
-def context():
+def context() -> Any:
     """Return the MLIR context of this thread's modules, made once.
 
     The compiler changes the context of the module that it compiles without a lock: two threads that compile
@@ -24,7 +27,7 @@ def context():
     return _mine.context
 
 
-def new_context():
+def new_context() -> Any:
     """Return a new MLIR context with the dialects of programs."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
@@ -36,7 +39,7 @@ def new_context():
     return made
 
 
-def parse(text):
+def parse(text: str) -> Any:
     """Return `text` as an MLIR module object; raises XlaRuntimeError, as compiling does, with positions."""
     try:
         return ir.Module.parse(text, context=context())
@@ -44,7 +47,7 @@ def parse(text):
         raise _jax.JaxRuntimeError(str(error)) from None
 
 
-def problem(text):
+def problem(text: str) -> Any:
     """Return what is wrong with a module's text, in MLIR's words; None if it can be read."""
     try:
         parse(text)

@@ -1,7 +1,10 @@
 """Compiled functions of others: what jaxlib knows of them. See ``rabbet.ffi``, which is made of this."""
 
+from __future__ import annotations
+
 import functools
 import os
+from typing import Any
 
 import jaxlib
 from jaxlib import xla_client
@@ -9,7 +12,7 @@ from jaxlib import xla_client
 from rabbet.runtime.jaxlib import adapter
 
 
-def include_dir():
+def include_dir() -> Any:
     """The folder of the C++ headers that come with jaxlib.
 
     Example:
@@ -21,7 +24,7 @@ def include_dir():
     return os.path.join(os.path.dirname(jaxlib.__file__), "include")
 
 
-def registered_targets(platform):
+def registered_targets(platform: Any) -> Any:
     """The names of the native functions that are registered for a platform, as XLA calls it.
 
     Example:
@@ -32,7 +35,7 @@ def registered_targets(platform):
     return frozenset(xla_client.custom_call_targets(platform))
 
 
-def register_ffi_target(name, capsule, platform, api_version=1):
+def register_ffi_target(name: str, capsule: Any, platform: str, api_version: int = 1) -> None:
     """Register a native function, a capsule or a dict of capsules by stage, for a platform.
 
     Example:
@@ -42,7 +45,7 @@ def register_ffi_target(name, capsule, platform, api_version=1):
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
 
 
-def register_ffi_type(name, registration, platform):
+def register_ffi_type(name: Any, registration: Any, platform: Any) -> None:
     """Register a type that native functions keep as state.
 
     Example:
@@ -52,7 +55,7 @@ def register_ffi_type(name, registration, platform):
     xla_client.register_custom_type(name, registration, platform=platform)
 
 
-def register_batch_partitionable(name):
+def register_batch_partitionable(name: Any) -> None:
     """Say that a native function treats each member of a leading dimension alike.
 
     Example:
@@ -62,7 +65,7 @@ def register_batch_partitionable(name):
     xla_client.register_custom_call_as_batch_partitionable(name)
 
 
-def register_partitioner(name, partition, propagate, infer, done):
+def register_partitioner(name: Any, partition: Any, propagate: Any, infer: Any, done: Any) -> None:
     """Have the compiler call Python where it cuts up a call of the target `name`: jaxlib's own, and that of
     each PJRT plugin. `done` is the set of those that know it already.
     """
@@ -74,7 +77,7 @@ def register_partitioner(name, partition, propagate, infer, done):
 
 
 @functools.cache
-def provide_sparse_products():
+def provide_sparse_products() -> None:
     """Register the products of sparse matrices that jaxlib offers on the CPU, once.
 
     The function is called ``cpu_csr_sparse_dense_ffi``. Its operands are the values, where each row begins,
@@ -94,7 +97,9 @@ def provide_sparse_products():
             register_ffi_target(name, capsule, platform, api_version)
 
 
-def register_plugin_calls(platform, plugin, register, registrations, register_type=None, types=()):
+def register_plugin_calls(
+    platform: Any, plugin: Any, register: Any, registrations: Any, register_type: Any = None, types: Any = ()
+) -> None:
     """Register native functions with a PJRT plugin, which has a list of its own.
 
     Args:
@@ -126,7 +131,7 @@ def register_plugin_calls(platform, plugin, register, registrations, register_ty
 
 
 @functools.cache
-def provide_lapack():
+def provide_lapack() -> None:
     """Register the LAPACK functions that jaxlib offers on the CPU, `lapack_*_ffi`, once.
 
     They are SciPy's, found when they are initialized (0.2-0.3 s): a call before that ends the process.

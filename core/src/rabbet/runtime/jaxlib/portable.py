@@ -5,10 +5,12 @@ An artifact is versioned: what is written for an older version of StableHLO is r
 that version or a newer one. MLIR is imported when one of these functions is called.
 """
 
+from __future__ import annotations
+
 import functools
 import io
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxlib import _jax
 
@@ -21,7 +23,7 @@ OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.m
 WRITTEN_FOR = re.compile(rb"ML\xefR.{0,4}?StableHLO_v(\d+\.\d+\.\d+)\x00", re.DOTALL)
 
 
-def to_portable(text, version, *, shardings=False):
+def to_portable(text: str, version: str, *, shardings: bool = False) -> bytes:
     """A StableHLO module as a portable artifact.
 
     Args:
@@ -52,7 +54,7 @@ def to_portable(text, version, *, shardings=False):
         raise ValueError(f"StableHLO {version} cannot express the program: {error}") from None
 
 
-def from_portable(artifact):
+def from_portable(artifact: Any) -> Any:
     """The StableHLO module of a portable artifact, as text.
 
     Raises:
@@ -92,7 +94,7 @@ class Versions(NamedTuple):
 
 
 @functools.cache
-def stablehlo_versions():
+def stablehlo_versions() -> Any:
     """The versions of StableHLO that this jaxlib writes and reads: ``oldest`` and ``current``, as texts.
 
     Example:
@@ -105,7 +107,7 @@ def stablehlo_versions():
     return Versions(stablehlo.get_minimum_version(), stablehlo.get_current_version())
 
 
-def foreign_functions(text, prefix, entry="main"):
+def foreign_functions(text: Any, prefix: Any, entry: Any = "main") -> Any:
     """The functions of a module under names of their own, for ``op.include`` in a ``lower`` rule or for
     another module's text.
 
@@ -145,7 +147,7 @@ def foreign_functions(text, prefix, entry="main"):
     return ForeignFunctions("\n".join(lines), f"{prefix}_{entry}")
 
 
-def _rename(ir, module, operation, prefix):
+def _rename(ir: Any, module: Any, operation: Any, prefix: Any) -> None:
     name = _symbol(ir, operation)
     if name is None:
         return
@@ -154,7 +156,7 @@ def _rename(ir, module, operation, prefix):
     ir.SymbolTable.set_symbol_name(operation, new)
 
 
-def _make_private(ir, operation):
+def _make_private(ir: Any, operation: Any) -> None:
     attributes = operation.attributes
     if "function_type" not in attributes:
         return
@@ -165,17 +167,17 @@ def _make_private(ir, operation):
             attributes[name] = ir.ArrayAttr.get(kept)
 
 
-def _without(ir, attributes):
+def _without(ir: Any, attributes: Any) -> Any:
     named = {entry.name: entry.attr for entry in attributes}
     return ir.DictAttr.get({name: one for name, one in named.items() if name not in OF_PROGRAMS})
 
 
-def _symbol(ir, operation):
+def _symbol(ir: Any, operation: Any) -> Any:
     attributes = operation.attributes
     return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
 
 
-def refine_shapes(text):
+def refine_shapes(text: Any) -> Any:
     """A module whose ``main`` takes static shapes, with the shapes within it worked out from these.
 
     Raises:
@@ -200,11 +202,11 @@ def refine_shapes(text):
         raise ValueError(str(error)) from None
 
 
-def _text(operation):
+def _text(operation: Any) -> Any:
     return operation.get_asm(enable_debug_info=False)
 
 
-def _context():
+def _context() -> tuple[Any, ...]:
     """MLIR's Python package, and a new context with the dialects of programs."""
     from rabbet.runtime.jaxlib import mlir_modules
 

@@ -1,12 +1,20 @@
 """Arrays over several devices as jaxlib has them: how they are cut, and their parts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.jaxlib.shared_memory import share
 
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.jaxlib.adapter import ManySharding
 
-def tiled_hlo(counts, parts):
+
+def tiled_hlo(counts: tuple[int, ...], parts: np.ndarray) -> Any:
     """Return the `adapter.HloSharding` that cuts dimension `i` into `counts[i]` parts; `parts[d]` are those
     that the device `d` has, an index for each dimension. Devices with equal parts are replicas of each other.
     """
@@ -22,7 +30,7 @@ def tiled_hlo(counts, parts):
     return adapter.HloSharding.subgroup_with_device_ordering(order.reshape(*counts, replicas), kinds)
 
 
-def tiles_of(hlo, ndim, count):
+def tiles_of(hlo: Any, ndim: Any, count: Any) -> Any:
     """Return what `tiled_hlo` takes, `(counts, parts)`, for an `adapter.HloSharding` over `count` devices."""
     parts = np.zeros((count, ndim), int)
     if hlo.is_replicated():
@@ -34,7 +42,7 @@ def tiles_of(hlo, ndim, count):
     return dims[:ndim], parts
 
 
-def output_shardings(exe):
+def output_shardings(exe: Any) -> Any:
     """Return the `adapter.HloSharding` of each result of an executable over several devices, or None where
     it has none.
     """
@@ -42,7 +50,9 @@ def output_shardings(exe):
     return None if protos is None else [adapter.HloSharding.from_proto(each) for each in protos]
 
 
-def shards_of(raw, avals, raw_devices, memory_kind=None):
+def shards_of(
+    raw: Any, avals: list[ShapedArray], raw_devices: list[Any], memory_kind: Any = None
+) -> list[Any]:
     """Return the parts of a raw array on several devices as raw arrays, which share its memory: `avals[i]` is
     the type of that on `raw_devices[i]`, `memory_kind` the memory in which they lie, None for the usual one.
     """
@@ -54,7 +64,7 @@ def shards_of(raw, avals, raw_devices, memory_kind=None):
     return parts
 
 
-def join_shards(raws, aval, sharding):
+def join_shards(raws: list[Any], aval: ShapedArray, sharding: ManySharding) -> Any:
     """Return one raw array of type `aval` made of raw arrays on the devices of `sharding`, in their order.
 
     They share their memory. Their shapes are the caller's to check, and that none is deleted.
@@ -64,7 +74,7 @@ def join_shards(raws, aval, sharding):
     return whole
 
 
-def order_of(raw):
+def order_of(raw: Any) -> Any:
     """Return the dimensions of a raw array as they lie in memory, those with the largest steps first; None
     for one by rows.
     """

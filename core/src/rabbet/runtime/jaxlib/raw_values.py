@@ -1,13 +1,21 @@
 """The values of jaxlib's arrays: on the host, and copied to another device."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet.errors import NotAddressableError
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_values_jaxlib_010
 from rabbet.runtime.jaxlib.shared_memory import lend
 
+if TYPE_CHECKING:
+    from rabbet.runtime.jaxlib.adapter import SingleSharding
+    from rabbet.typing import DType
 
-def to_numpy(raw, dtype=None):
+
+def to_numpy(raw: Any, dtype: DType | type | None = None) -> np.ndarray:
     """Return the values of `raw` as a read-only NumPy array, waiting for them if need be.
 
     On a CPU device it is a view of the array's own memory where that is possible. Raises DeletedArrayError on
@@ -29,7 +37,7 @@ def to_numpy(raw, dtype=None):
     return value
 
 
-def whole_part(raw):
+def whole_part(raw: Any) -> Any:
     """A part of a raw array over the devices of several processes that is the whole: one of this process.
 
     Raises:
@@ -46,7 +54,9 @@ def whole_part(raw):
     return raw._arrays[0]._rewrap_with_aval_and_sharding(raw.aval, adapter.single_sharding(device))
 
 
-def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
+def copy_to_device(
+    raw: Any, raw_device: Any, sharding: SingleSharding | None = None, *, always_copy: bool = False
+) -> Any:
     """Copy a single-device raw array to `raw_device`, of the same client or another; returns a raw array.
 
     Within a client the copy is made by the runtime, asynchronously. Between clients it goes through the host.
@@ -59,14 +69,14 @@ def copy_to_device(raw, raw_device, sharding=None, *, always_copy=False):
     return adapter.copy_within_client(raw, raw_device, sharding, always_copy)
 
 
-def copy_in_order(raw):
+def copy_in_order(raw: Any) -> Any:
     """Copy a single-device raw array whose dimensions have an order of their own, which the copy has too."""
     if not adapter.READS_ANY_DTYPE:
         return raw_values_jaxlib_010.copy_in_order(raw)
     return copy_to_device(raw, adapter.devices_of(raw)[0], always_copy=True)
 
 
-def to_dlpack(raw, stream=None):
+def to_dlpack(raw: Any, stream: Any = None) -> Any:
     """Return a DLPack capsule that shares the memory of a single-device raw array.
 
     On the CPU it is NumPy's, over a view of the memory, because a capsule of jaxlib's own ends the process as

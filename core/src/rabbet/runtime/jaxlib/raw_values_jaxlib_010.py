@@ -4,6 +4,10 @@ NumPy's own dtypes have the buffer protocol, the 8-bit floats and bfloat16 have 
 have neither, so a small program widens them first.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet.runtime.jaxlib import adapter, dlpack
@@ -25,13 +29,13 @@ class HostAval:
 
     __slots__ = ("dtype", "shape", "weak_type")
 
-    def __init__(self, shape, dtype):
+    def __init__(self, shape: Any, dtype: Any) -> None:
         self.shape, self.dtype, self.weak_type = tuple(shape), np.dtype(dtype), False
 
     ndim = property(lambda self: len(self.shape))
 
 
-def to_numpy(raw):
+def to_numpy(raw: Any) -> Any:
     """`reading.to_numpy`, for an array that is not deleted."""
     devices = adapter.devices_of(raw)
     if len(devices) > 1:
@@ -54,7 +58,7 @@ def to_numpy(raw):
     return values
 
 
-def assemble(raw):
+def assemble(raw: Any) -> Any:
     """Return a whole NumPy array from the shards of `raw`; may import jax."""
     whole = np.empty(raw.aval.shape, raw.aval.dtype)
     # Without elements there is nothing to read, and shards may have the shape of the whole.
@@ -67,7 +71,7 @@ def assemble(raw):
     return whole
 
 
-def shard_indices(raw):
+def shard_indices(raw: Any) -> Any:
     """Return, for each device of `raw`, the tuple of slices that it holds of the whole."""
     sharding, shape = raw._sharding._to_xla_hlo_sharding(raw.aval.ndim), raw.aval.shape
     devices = adapter.devices_of(raw)
@@ -82,7 +86,7 @@ def shard_indices(raw):
     ]
 
 
-def converted(raw, have, want, numpy_name, order=None):
+def converted(raw: Any, have: Any, want: Any, numpy_name: Any, order: Any = None) -> Any:
     """What a program makes of an array: of the element type ``want`` instead of ``have``, in this order of
     the dimensions, None by rows.
     """
@@ -99,19 +103,19 @@ def converted(raw, have, want, numpy_name, order=None):
     return out
 
 
-def mode(order):
+def mode(order: Any) -> Any:
     """How a program says the order of the dimensions of an argument or a result."""
     return "" if order is None else f' {{mhlo.layout_mode = "{{{",".join(map(str, reversed(order)))}}}"}}'
 
 
-def narrow_to_numpy(raw, dtype):
+def narrow_to_numpy(raw: Any, dtype: Any) -> Any:
     """Read a 2- or 4-bit array on a CPU device by way of a program that widens it."""
     value = np.asarray(memoryview(converted(raw, *WIDER[dtype.name]))).astype(dtype)
     value.flags.writeable = False
     return value
 
 
-def by_rows(raw, dtype):
+def by_rows(raw: Any, dtype: Any) -> Any:
     """Read an array that lies in another order on a CPU device."""
     name = bits(dtype)
     numpy_name = "complex128" if dtype.itemsize == 16 else f"uint{8 * dtype.itemsize}"
@@ -120,14 +124,14 @@ def by_rows(raw, dtype):
     return value
 
 
-def bits(dtype):
+def bits(dtype: Any) -> Any:
     """An element type of the size of a dtype. Programs that only move an array's bits may take any: the
     runtime compares sizes.
     """
     return "complex<f64>" if dtype.itemsize == 16 else f"ui{8 * dtype.itemsize}"
 
 
-def copy_in_order(raw):
+def copy_in_order(raw: Any) -> Any:
     """A copy that lies as the array does. jaxlib's own copy of one not by rows has other numbers."""
     dtype = np.dtype(raw.aval.dtype)
     name = WIDER[dtype.name][0] if dtype.name in WIDER else bits(dtype)

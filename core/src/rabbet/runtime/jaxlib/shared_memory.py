@@ -5,8 +5,15 @@ is gone does not fail as a whole: the other devices wait for it, and end the pro
 memory is deleted, or donated, only by the last one that has it.
 """
 
+from __future__ import annotations
+
 import copy
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 # An attribute that jaxlib's arrays carry where they share memory: a list of `Memory`.
 MARK = "_rabbet_shares"
@@ -18,15 +25,15 @@ class Memory:
 
     __slots__ = ("holders",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.holders = []
 
-    def hold(self, raws):
+    def hold(self, raws: list[Any]) -> None:
         """Remember more holders, and forget those that are gone."""
         self.holders = [h for h in self.holders if h() is not None] + [weakref.ref(raw) for raw in raws]
 
 
-def share(raws):
+def share(raws: list[Any]) -> None:
     """Say that `raws` share memory with each other, and with whatever they shared it with before."""
     _seen[:] = [True]
     found = {id(memory): memory for raw in raws for memory in getattr(raw, MARK, ())}
@@ -37,19 +44,19 @@ def share(raws):
         setattr(raw, MARK, memories)
 
 
-def elsewhere():
+def elsewhere() -> Callable[..., Any]:
     """The holder of what another library has: it never tells when it is done."""
     return elsewhere
 
 
-def lend(raw):
+def lend(raw: Any) -> None:
     """Say that another library has the memory of `raw`: from now on deleting and donating leave it alone."""
     share([raw])
     for memory in getattr(raw, MARK):
         memory.holders.append(elsewhere)
 
 
-def is_shared(raw):
+def is_shared(raw: Any) -> bool:
     """Whether another raw array that is alive has the memory of `raw`, or some of it."""
     if not _seen:
         return False
@@ -62,17 +69,17 @@ class GivenUp:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def is_deleted(self):
+    def is_deleted(self) -> bool:
         return True
 
-    def delete(self):
+    def delete(self) -> None:
         """Nothing is left to delete."""
 
 
-def to_donate(arrays, donated):
+def to_donate(arrays: list[Value] | tuple[Value, ...], donated: list[int]) -> list[Value] | tuple[Value, ...]:
     """``arrays`` as arguments of a program that takes the memory of those at the positions ``donated``: one
     that shares its memory with another array, as ``addressable_shards`` do, is copied.
 

@@ -5,13 +5,17 @@ of the callback, where nothing of ours can catch what the handler raises: jaxlib
 exception is made again from its name there, so that Ctrl-C stays a KeyboardInterrupt.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterator
+from typing import Any
 
 # The last line says what was raised. What is raised further inside is put aside (see `failures`).
 _RAISED = re.compile(r"(\w+)(?::[ ]?(.*))?")
 
 
-def raised_at_the_door(text):
+def raised_at_the_door(text: str) -> Any:
     """The exception that the text of an error tells of; None if it tells of another."""
     lines = text.rstrip().splitlines()
     found = _RAISED.fullmatch(lines[-1]) if "error calling callback" in text else None
@@ -24,7 +28,7 @@ def raised_at_the_door(text):
     return kind.__new__(kind, *[found[2]] if found[2] else [])
 
 
-def _below(kind):
+def _below(kind: Any) -> Iterator[Any]:
     yield kind
     for one in type.__subclasses__(kind):
         yield from _below(one)

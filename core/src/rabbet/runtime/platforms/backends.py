@@ -6,6 +6,8 @@ imported when devices are first asked for, and its client is made (see `clients`
 is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,17 +23,17 @@ GROUP = "rabbet.backends"
 ALIASES = {"gpu": ("cuda", "rocm")}
 
 
-def no_obstacle():
+def no_obstacle() -> None:
     """The default for `Backend.obstacle`: nothing stands in the way."""
     return
 
 
-def no_calls(targets):
+def no_calls(targets: frozenset[Any]) -> None:
     """The default for `Backend.provide_calls`: nothing to register."""
     return
 
 
-def unknown_build():
+def unknown_build() -> str:
     """The default for `Backend.build`: the client's version says it all."""
     return ""
 
@@ -103,7 +105,7 @@ class Backend:
     build: Callable[[], str] = unknown_build
     python_call: str | None = None
 
-    def provide(self, targets):
+    def provide(self, targets: frozenset[Any]) -> None:
         """Register the native functions of these names that the platform knows, and have other packages make
         ready those that are theirs; nothing to do for none.
         """
@@ -119,15 +121,15 @@ class Backend:
 class BackendRegistry:
     """The installed backends, by platform. `manager` offers `names(group)` and `get(group, name)`."""
 
-    def __init__(self, manager):
+    def __init__(self, manager: Any) -> None:
         self.manager = manager
         self._loaded = {}
 
-    def installed(self):
+    def installed(self) -> Any:
         """Return the platforms that are installed, sorted; imports nothing."""
         return list(self.manager.names(GROUP))
 
-    def allowed(self):
+    def allowed(self) -> list[str]:
         """Return the platforms that may be used: all, or those of `config.platforms`, in its order.
 
         Raises MissingPluginError if `config.platforms` names one that is not installed.
@@ -137,7 +139,7 @@ class BackendRegistry:
             return self.installed()
         return [self.resolve(name) for name in wanted]
 
-    def resolve(self, name):
+    def resolve(self, name: str) -> str:
         """Return the installed platform that `name` stands for ('gpu' may be 'cuda')."""
         installed = self.installed()
         for candidate in (name, *ALIASES.get(name, ())):
@@ -145,7 +147,7 @@ class BackendRegistry:
                 return candidate
         raise MissingPluginError(unknown_platform(name, installed))
 
-    def get(self, name):
+    def get(self, name: str) -> Backend:
         """Return the `Backend` for platform `name`, loading its plugin if need be.
 
         Raises MissingPluginError if no package offers it or `config.platforms` leaves it out, PluginError
@@ -159,13 +161,13 @@ class BackendRegistry:
             )
         return self.loaded(platform)
 
-    def loaded(self, platform):
+    def loaded(self, platform: str) -> Backend:
         """The `Backend` of an installed platform, also of one that `config.platforms` leaves out."""
         if platform not in self._loaded:
             self._loaded[platform] = self._load(platform)
         return self._loaded[platform]
 
-    def _load(self, platform):
+    def _load(self, platform: str) -> Backend:
         backend = self.manager.get(GROUP, platform)
         if not isinstance(backend, Backend):
             raise PluginError(
@@ -181,7 +183,7 @@ class BackendRegistry:
             config.define(setting)
         return backend
 
-    def candidates(self):
+    def candidates(self) -> tuple[dict[Any, Any] | list[Any], ...]:
         """Return (backends in the order to try them for the default, {platform: PluginError} of broken
         ones)."""
         found, broken = [], {}
@@ -195,7 +197,7 @@ class BackendRegistry:
         return found, broken
 
 
-def unknown_platform(name, installed):
+def unknown_platform(name: str, installed: list[str]) -> str:
     """Return the message for a platform that no installed package offers."""
     present = f"installed platforms: {', '.join(installed)}" if installed else "no backend is installed"
     known = find_providers(GROUP)
@@ -213,7 +215,7 @@ def unknown_platform(name, installed):
 find_manager = None
 
 
-def no_providers(group):
+def no_providers(group: Any) -> Any:
     """Nobody knows what to install: what ``find_providers`` is until ``rabbet`` is composed."""
     return {}
 
@@ -221,7 +223,7 @@ def no_providers(group):
 find_providers = no_providers
 
 
-def all_native_calls():
+def all_native_calls() -> list[Any]:
     """The ``NativeCalls`` that installed packages bring, by name.
 
     Example:
@@ -232,7 +234,7 @@ def all_native_calls():
     return [] if find_manager is None else find_manager().objects("rabbet.calls")
 
 
-def set_manager(function, providers):
+def set_manager(function: Callable[..., Any], providers: Callable[..., Any]) -> None:
     """Name the functions that return the process's plugin manager, and, for an entry-point group, what to
     install for each name that is known. Called once, by composition.
     """
@@ -241,12 +243,12 @@ def set_manager(function, providers):
 
 
 @made_once
-def default_registry():
+def default_registry() -> Any:
     """Return the registry over the packages installed in this environment."""
     return BackendRegistry(find_manager())
 
 
-def platform_named(name):
+def platform_named(name: Any) -> Any:
     """The platform that a name stands for in programs that are written for others to run: an installed one
     ('gpu' may be 'cuda'), or one that some known package offers, installed or not.
 
@@ -269,7 +271,7 @@ def platform_named(name):
         raise
 
 
-def writing_for(platform):
+def writing_for(platform: str) -> Any:
     """Return ``(platform, backend)`` to write programs for: the installed platform that a name stands for
     ('gpu' may be 'cuda') and its `Backend`, also where `config.platforms` leaves it out, which says where
     programs run. For a platform that is not installed the name as it is and None: its text can be written all

@@ -6,7 +6,10 @@ that can be known about it is checked before: that it is there, is made for this
 this version of jaxlib. Then it is loaded once, when its first device is asked for.
 """
 
+from __future__ import annotations
+
 import platform as machine
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,9 +57,21 @@ class CApiBackend(Backend):
     plugin: Any
 
     def __init__(
-        self, platform, library, *, options=(), priority=100, package=None, advice=None, fits=None,
-        hardware=no_obstacle, topology=None, prepare=None, checks=tuple, **fields,
-    ):  # fmt: skip
+        self,
+        platform: Any,
+        library: Any,
+        *,
+        options: Any = (),
+        priority: Any = 100,
+        package: Any = None,
+        advice: Any = None,
+        fits: Any = None,
+        hardware: Any = no_obstacle,
+        topology: Any = None,
+        prepare: Any = None,
+        checks: Any = tuple,
+        **fields: Any,
+    ) -> None:
         plugin = Library(platform, library, package, advice, fits, prepare)
         super().__init__(
             platform=platform,
@@ -77,21 +92,29 @@ class Library:
     Attributes: `platform`, `package`, `started` (what the last client said of itself, None before).
     """
 
-    def __init__(self, platform, library, package=None, advice=None, fits=None, prepare=None):
+    def __init__(
+        self,
+        platform: Any,
+        library: Any,
+        package: Any = None,
+        advice: Any = None,
+        fits: Any = None,
+        prepare: Any = None,
+    ) -> None:
         self.platform, self._package, self.started = platform, package, None
         self._library, self._advice, self._fits, self._prepare = library, advice, fits, prepare
 
     @property
-    def package(self):
+    def package(self) -> str | None:
         """The distribution that brings the library, None if it is not known."""
         return self._package() if callable(self._package) else self._package
 
-    def path(self):
+    def path(self) -> Any:
         """Return the library's path, or None where it is not known; loads nothing."""
         found = self._library() if callable(self._library) else self._library
         return None if found is None else Path(found)
 
-    def version(self):
+    def version(self) -> Any:
         """Return the version of the package that brings the library; None if it has or names none."""
         from importlib import metadata  # only where it is asked for: it takes longer than all of core
 
@@ -100,7 +123,7 @@ class Library:
         except metadata.PackageNotFoundError:
             return None
 
-    def problem(self):
+    def problem(self) -> Any:
         """Return why the library cannot be loaded, and what to do, or None. Loads nothing."""
         path, advice = self.path(), f"; {self._advice}" if self._advice else ""
         if path is None:
@@ -112,7 +135,7 @@ class Library:
             return f"the PJRT library of {self.platform!r}, {path}, {wrong}{advice}"
         return self._fits(self.version(), adapter.version()) if self._fits is not None else None
 
-    def load(self):
+    def load(self) -> None:
         """Load the library, unless it is loaded. Raises PluginError, which says what to do."""
         problem = self.problem()
         if problem is not None:
@@ -125,7 +148,7 @@ class Library:
             message = f"the PJRT library of {self.platform!r} does not load: {error}"
             raise PluginError("\n  ".join(filter(None, (message, self._advice)))) from error
 
-    def build(self):
+    def build(self) -> str:
         """Return text that differs between builds of the library."""
         path = self.path()
         if path is None or not path.is_file():
@@ -134,7 +157,7 @@ class Library:
         return f"{self.package} {self.version()}, {path.name} of {facts.st_size} bytes, {facts.st_mtime_ns}"
 
 
-def make_client(plugin, options, given):
+def make_client(plugin: Any, options: Callable[..., Any] | tuple[Any, ...], given: dict[Any, Any]) -> Any:
     """Return the raw client of a plugin; `given` may hold `distributed_client`, the rest is told to it."""
     plugin.load()
     told = dict(options() if callable(options) else options) | dict(given)
@@ -143,13 +166,15 @@ def make_client(plugin, options, given):
     return client
 
 
-def named_topology(plugin, name="", **options):
+def named_topology(
+    plugin: Library, name: str = "", **options: Any
+) -> tuple[tuple[str, ...] | dict[Any, Any], ...]:
     """Describe devices of a plugin that need not be here, for ahead-of-time compilation."""
     plugin.load()
     return adapter.make_topology(plugin.platform, name, **options)
 
 
-def doctor(plugin, hardware):
+def doctor(plugin: Any, hardware: Callable[..., Any]) -> Any:
     """Return the lines of `rabbet doctor` about a plugin, each as (label, ok, detail)."""
     name, problem, absent = plugin.platform, plugin.problem(), hardware()
     lines = []
@@ -163,7 +188,7 @@ def doctor(plugin, hardware):
     return lines
 
 
-def foreign(path):
+def foreign(path: Any) -> str | None:
     """Return why a file cannot be a shared library for this processor, None if its header says nothing."""
     if machine.system() != "Linux":
         return None
@@ -178,7 +203,7 @@ def foreign(path):
     return f"is made for {known.get(found, f'processors of number {found}')}, and this is {machine.machine()}"
 
 
-def find_library(package, file):
+def find_library(package: str, file: str) -> Any:
     """Return the path of `file` in an installed package (by its import name), or None; imports nothing.
 
     Example:

@@ -7,11 +7,15 @@ use raises ForkedProcessError. Fast paths that keep executables at hand register
 them.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import PluginError, PluginWarning, RabbetError
@@ -20,6 +24,11 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.runtime.caching import read_ahead
 from rabbet.runtime.jaxlib import adapter, deferred_release, interpreter_exit
 from rabbet.runtime.platforms import backends
+
+if TYPE_CHECKING:
+    from rabbet.config.setting import Setting
+    from rabbet.runtime.platforms.backends import Backend
+    from rabbet.runtime.platforms.devices import Device
 
 
 class ForkedProcessError(RabbetError, RuntimeError):
@@ -42,7 +51,7 @@ class Client:
     client; raises ForkedProcessError in a forked child).
     """
 
-    def __init__(self, backend, raw, wrap):
+    def __init__(self, backend: Any, raw: Any, wrap: Any) -> None:
         self.backend, self.platform, self._raw = backend, backend.platform, raw
         self.version = "\n".join(filter(None, (raw.platform_version, backend.build())))
         self.process_index = raw.process_index()
@@ -52,21 +61,21 @@ class Client:
         self.local_devices = tuple(d for d in self.devices if d.process_index == self.process_index)
 
     @property
-    def platform_version(self):
+    def platform_version(self) -> Any:
         """The platform's own text about its version, as jaxlib's client gives it."""
         return self._raw.platform_version
 
     @property
-    def runtime_type(self):
+    def runtime_type(self) -> str:
         """Which runtime jaxlib's client stands on, as it says."""
         return self._raw.runtime_type
 
     @property
-    def raw(self):
+    def raw(self) -> Any:
         self.check_not_forked()
         return self._raw
 
-    def check_not_forked(self):
+    def check_not_forked(self) -> None:
         """Raise ForkedProcessError in a child of the process that started this client, and SystemExit in a
         thread that outlives the interpreter.
         """
@@ -78,25 +87,25 @@ class Client:
             )
 
     @property
-    def process_count(self):
+    def process_count(self) -> int:
         return len({device.process_index for device in self.devices})
 
-    def device(self, id):
+    def device(self, id: int) -> Device:
         """Return the device with number `id`; the same object every time."""
         return self._by_id[id]
 
-    def live_buffers(self):
+    def live_buffers(self) -> list[Any]:
         """Return the raw arrays that this client holds in memory."""
         return adapter.live_buffers(self.raw)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"Client({self.platform}, {len(self.devices)} device{'s' * (len(self.devices) != 1)})"
 
 
 class Clients:
     """The clients of a process. `registry` finds backends; `wrap(client, raw_device)` makes a device."""
 
-    def __init__(self, registry, wrap):
+    def __init__(self, registry: Any, wrap: Any) -> None:
         self.registry, self.wrap = registry, wrap
         self.failures = {}  # platform -> the error of its last attempt to start
         self._running, self._options, self._default = {}, {}, {}
@@ -105,7 +114,9 @@ class Clients:
         self._on_fork = []
         self._watching = False
 
-    def configure(self, platform, explain=None, prepare=None, **options):
+    def configure(
+        self, platform: str, explain: Callable[..., Any] | None = None, prepare: Any = None, **options: Any
+    ) -> None:
         """Set options for `make_client` of `platform`, None for those to leave out again; RuntimeError if its
         client runs already. `prepare()` is called before it is made. `explain(error)` is asked where it does
         not start; what it returns is raised, if that is not None.
@@ -124,17 +135,17 @@ class Clients:
             if prepare is not None:
                 self._prepare[platform] = prepare
 
-    def on_fork(self, callback):
+    def on_fork(self, callback: Callable[..., Any]) -> None:
         """Call `callback()` in every forked child: drop what would use a client without asking
         `Client.raw`."""
         self._on_fork.append(callback)
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop what would use a client without asking `Client.raw`."""
         for callback in self._on_fork:
             callback()
 
-    def stop(self, platform):
+    def stop(self, platform: Any) -> None:
         """Forget the client of `platform`, so that the next use makes another one. Arrays on its devices can
         be read as long as somebody has them.
         """
@@ -143,11 +154,11 @@ class Clients:
             self._default.clear()
         self.forget()
 
-    def running(self):
+    def running(self) -> Any:
         """Return the clients that have been started; starts nothing."""
         return list(self._running.values())
 
-    def get(self, platform):
+    def get(self, platform: str) -> Client:
         """Return the client of `platform`, starting it if need be.
 
         Raises MissingPluginError (not installed or not allowed) and PluginError (does not start).
@@ -156,7 +167,7 @@ class Clients:
         client = self._running.get(backend.platform)
         return client or self._start(backend)
 
-    def _start(self, backend):
+    def _start(self, backend: Backend) -> Client:
         with self._lock:
             if backend.platform in self._running:
                 return self._running[backend.platform]
@@ -180,7 +191,7 @@ class Clients:
                 config.watch(setting.name, partial(tell_if_late, setting, getattr(config, setting.name)))
             return client
 
-    def _others(self, backend):
+    def _others(self, backend: Backend) -> list[str]:
         """Return the other platforms that may be used and say of no obstacle."""
         try:
             found, _ = self.registry.candidates()
@@ -188,7 +199,7 @@ class Clients:
             return []
         return [other.platform for other in found if other is not backend and obstacle_of(other) is None]
 
-    def default(self):
+    def default(self) -> Client:
         """Return the client of the default backend: the first of `config.platforms`, else of highest
         priority.
 
@@ -199,7 +210,7 @@ class Clients:
         client = self._default.get(config.platforms)
         return client or self._choose_default()
 
-    def _choose_default(self):
+    def _choose_default(self) -> Any:
         wanted = config.platforms
         backends, broken = self.registry.candidates()
         if wanted is not None:
@@ -216,7 +227,7 @@ class Clients:
                 return client
         raise PluginError(nothing_works(broken)) from next(iter(broken.values()), None)
 
-    def _try(self, backend, broken):
+    def _try(self, backend: Backend, broken: Any) -> Client | None:
         """Return the client of a backend that nobody named, or None, with the reason in `broken`."""
         try:
             obstacle = ask_for_obstacle(backend)
@@ -234,7 +245,7 @@ class Clients:
             )
             return None
 
-    def _watch_forks(self):
+    def _watch_forks(self) -> None:
         if self._watching:
             return
         self._watching = True
@@ -246,7 +257,7 @@ class Clients:
             os.register_at_fork(after_in_child=lambda: forked(this()))
 
 
-def forked(clients):
+def forked(clients: Any) -> None:
     """In a forked child: from now on every use of a client of `clients` raises."""
     if clients is None:
         return
@@ -256,7 +267,7 @@ def forked(clients):
     clients.forget()
 
 
-def tell_if_late(setting, told):
+def tell_if_late(setting: Setting, told: int) -> None:
     """Warn if a setting of a backend is not what the client was `told` of it when it was made."""
     value = getattr(config, setting.name)
     if value != told:
@@ -268,7 +279,7 @@ def tell_if_late(setting, told):
         )
 
 
-def ask_for_obstacle(backend):
+def ask_for_obstacle(backend: Backend) -> str | None:
     """What stands in the way of a backend, or None. PluginError where its own function for that raises."""
     try:
         said = backend.obstacle()
@@ -286,7 +297,7 @@ def ask_for_obstacle(backend):
     return said
 
 
-def obstacle_of(backend):
+def obstacle_of(backend: Backend) -> str | None:
     """What stands in the way of a backend, in words, or None."""
     try:
         return ask_for_obstacle(backend)
@@ -294,7 +305,7 @@ def obstacle_of(backend):
         return str(error)
 
 
-def does_not_start(backend, error, others):
+def does_not_start(backend: Backend, error: BaseException | Exception, others: list[str]) -> str:
     said = str(error) or f"its make_client ({function_names.address(backend.make_client)}) raised {error!r}"
     lines = [f"the {backend.platform!r} backend is installed but does not start: {said}"]
     obstacle = obstacle_of(backend)
@@ -305,7 +316,7 @@ def does_not_start(backend, error, others):
     return "\n".join(lines)
 
 
-def nothing_works(broken):
+def nothing_works(broken: Any) -> str:
     if not broken:
         known = backends.find_providers(backends.GROUP).values()
         offers = " or ".join([f'"{package}"' for package in known])

@@ -4,8 +4,11 @@ Options travel with the program, never through the XLA_FLAGS variable: XLA ends 
 it does not know, and reads the variable once. Named options are those of XLA's debug options (`xla_...`).
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.messages.spelling import nearest
 from rabbet.runtime.jaxlib import adapter
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.devices import Device
 
 # Options that hold a list of names: the backend's and the user's are joined, elsewhere the user's win.
 LISTS = {"xla_disable_hlo_passes"}
@@ -25,9 +31,16 @@ EMPTY = "func.func public @main() { return }"
 
 
 def build_options(
-    device, *, extra=None, text="", num_partitions=1, num_replicas=1, devices=None,
-    anywhere=False, told=None,
-):  # fmt: skip
+    device: Any,
+    *,
+    extra: Any = None,
+    text: Any = "",
+    num_partitions: Any = 1,
+    num_replicas: Any = 1,
+    devices: Any = None,
+    anywhere: Any = False,
+    told: Any = None,
+) -> Any:
     """Return jaxlib's compile options for a program on `device`, or on `devices` if it is spread over
     several.
 
@@ -72,7 +85,7 @@ def build_options(
     return options
 
 
-def merge(base, extra):
+def merge(base: Any, extra: Any) -> dict[Any, Any]:
     """Return the backend's options with the program's own on top."""
     merged = dict(base)
     for name, value in extra.items():
@@ -82,7 +95,7 @@ def merge(base, extra):
     return merged
 
 
-def normalize_compiler_options(extra):
+def normalize_compiler_options(extra: dict[Any, Any] | str) -> dict[Any, Any]:
     """Return options with their values as XLA wants them; ConfigError for what is no mapping of names to
     values.
 
@@ -96,7 +109,7 @@ def normalize_compiler_options(extra):
     return {name: plain(name, value) for name, value in extra.items()}
 
 
-def checked_extra(device, extra):
+def checked_extra(device: Device, extra: dict[Any, Any]) -> dict[Any, Any]:
     """Return `extra` with its values as XLA wants them, or raise ConfigError."""
     values = normalize_compiler_options(extra)
     for name, value in values.items():
@@ -104,7 +117,7 @@ def checked_extra(device, extra):
     return values
 
 
-def plain(name, value):
+def plain(name: int | str, value: Any) -> Any:
     """Return an option's value as bool, int, float or str."""
     if not isinstance(name, str):
         raise ConfigError(f"a compiler option is named by a str, not by {name!r}")
@@ -117,7 +130,7 @@ def plain(name, value):
 
 
 @functools.lru_cache(maxsize=256)
-def check(device, name, value, kind):
+def check(device: Device, name: str, value: Any, kind: Any) -> None:
     """Compile an empty program with this one option (5 ms), because jaxlib has no other way to ask for it.
 
     `kind` is the type of `value`: True and 1 are different, but equal as keys.
@@ -131,7 +144,7 @@ def check(device, name, value, kind):
 
 
 @functools.cache
-def known_options():
+def known_options() -> Any:
     """The options that jaxlib tells of, as a mapping of name to type, or None where it does not tell. It
     leaves out those whose default is empty.
     """
@@ -146,7 +159,7 @@ def known_options():
     return known
 
 
-def kind_of(text):
+def kind_of(text: str) -> Any:
     """The type of an option whose default prints as ``text``."""
     if text in ("true", "false"):
         return "bool"
@@ -159,7 +172,7 @@ def kind_of(text):
     return "int" if text.lstrip("-").isdecimal() else "float"
 
 
-def refusal(platform, name, value, reason):
+def refusal(platform: str, name: str, value: Any, reason: str) -> str:
     """Return the message for an option that the compiler refused; for a name that it does not know with the
     names that are close and those of the platform.
     """

@@ -1,9 +1,15 @@
 """Several devices as one place to compute: where a program runs that is spread over them."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rabbet.program.interned import interned
 from rabbet.runtime.jaxlib import adapter
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.devices import Device
+    from rabbet.runtime.platforms.topologies import DescribedDevice
 
 MOST_GROUPS = 256
 
@@ -39,37 +45,37 @@ class DeviceGroup:
     device_list: Any
 
     @property
-    def raw(self):
+    def raw(self) -> Any:
         """jaxlib's device of the first; raises ForkedProcessError in a forked child."""
         return self.devices[0].raw
 
-    def memory_stats(self):
+    def memory_stats(self) -> None:
         """None: each device has its own."""
         return
 
-    def live_buffers(self):
+    def live_buffers(self) -> Any:
         """The raw arrays that lie on any of the devices."""
         found = {id(raw): raw for device in self.local_devices for raw in device.live_buffers()}
         return list(found.values())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.devices)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"DeviceGroup({self})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         ids = [d.id for d in self.devices]
         if len(ids) > 2 and ids == list(range(ids[0], ids[0] + len(ids))):
             return f"{self.platform}:{ids[0]}-{ids[-1]}"
         return f"{self.platform}:{','.join(map(str, ids))}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return device_group, (self.devices,)
 
 
 @interned(MOST_GROUPS)
-def device_group(devices):
+def device_group(devices: tuple[Device | DescribedDevice, ...]) -> DeviceGroup:
     """The ``DeviceGroup`` of a tuple of devices.
 
     Raises:

@@ -4,6 +4,11 @@
 for devices starts the backend's client; until then nothing of jaxlib's runtime runs.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.messages.tracebacks import folded
@@ -11,6 +16,10 @@ from rabbet.program.made_once import made_once
 from rabbet.runtime.jaxlib import adapter, interpreter_exit
 from rabbet.runtime.platforms.backends import default_registry
 from rabbet.runtime.platforms.clients import Clients
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.clients import Client
+    from rabbet.runtime.platforms.topologies import DescribedClient
 
 
 class Device:
@@ -42,19 +51,19 @@ class Device:
         "sharding",
     )
 
-    def __init__(self, client, raw):
+    def __init__(self, client: Client | DescribedClient, raw: Any) -> None:
         self.client, self._raw, self.platform = client, raw, client.platform
         self.id, self.device_kind, self.process_index = raw.id, raw.device_kind, raw.process_index
         self.sharding = adapter.single_sharding(raw)
         self.device_list = adapter.device_list((raw,))
 
     @property
-    def is_local(self):
+    def is_local(self) -> bool:
         """Whether it belongs to this process."""
         return self.process_index == self.client.process_index
 
     @property
-    def raw(self):
+    def raw(self) -> Any:
         """jaxlib's device; raises ForkedProcessError in a forked child."""
         if (
             self.client.forked or interpreter_exit.begun
@@ -63,28 +72,28 @@ class Device:
         return self._raw
 
     @property
-    def local_hardware_id(self):
+    def local_hardware_id(self) -> Any:
         """The number of the hardware in its machine, or None where the platform has no such thing."""
         return self.raw.local_hardware_id
 
     @folded
-    def memory_stats(self):
+    def memory_stats(self) -> Any:
         """Return a dict of byte counts ('bytes_in_use', 'bytes_limit', ...), or None where there are none
         (CPU)."""
         return self.raw.memory_stats()
 
     @folded
-    def addressable_memories(self):
+    def addressable_memories(self) -> list[Any]:
         """jaxlib's objects for the memories that it can address; each has a ``kind``."""
         return self.raw.addressable_memories()
 
     @folded
-    def default_memory(self):
+    def default_memory(self) -> Any:
         """jaxlib's object for the memory that arrays use unless they say otherwise."""
         return self.raw.default_memory()
 
     @folded
-    def memory(self, kind):
+    def memory(self, kind: str) -> Any:
         """jaxlib's object for the memory of that kind, one of ``memory_kinds()``; else ValueError."""
         for memory in self.raw.addressable_memories():
             if memory.kind == kind:
@@ -93,36 +102,36 @@ class Device:
         raise ValueError(f"{self} has no memory of the kind {kind!r}; it has {kinds}")
 
     @folded
-    def memory_kinds(self):
+    def memory_kinds(self) -> list[str]:
         """Return the names of the memories that it can address; the default one comes first."""
         default = self.raw.default_memory().kind
         others = [memory.kind for memory in self.raw.addressable_memories() if memory.kind != default]
         return [default, *others]
 
     @folded
-    def live_buffers(self):
+    def live_buffers(self) -> list[Any]:
         """Return the raw arrays that lie on this device (also those spread over it and others)."""
         return [raw for raw in self.client.live_buffers() if self._raw in adapter.devices_of(raw)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[tuple[int | str, ...] | Callable[..., Any], ...]:
         return device, (self.platform, self.id)
 
 
 @made_once
-def default_clients():
+def default_clients() -> Clients:
     """Return the clients of this process: the runtime's one piece of process-wide state."""
     clients = Clients(default_registry(), Device)
     clients.on_fork(lambda: [forget() for forget in forget_when_forked])
     return clients
 
 
-def running_platforms():
+def running_platforms() -> Any:
     """The platforms whose client was made already, by name. To ask starts none.
 
     Example:
@@ -140,7 +149,7 @@ forget_when_forked: list = []
 """What drops compiled programs in a forked child: the next call then comes by `Device.raw`, which raises."""
 
 
-def client_of(backend):
+def client_of(backend: Device | str | None) -> Any:
     """Return the client of a platform name, or of the default backend for None."""
     if backend is None:
         return default_clients().default()
@@ -152,7 +161,7 @@ def client_of(backend):
     return default_clients().get(backend)
 
 
-def device(platform, id):
+def device(platform: str, id: int) -> Device:
     """Return the device `id` of `platform`."""
     try:
         return client_of(platform).device(id)
@@ -161,7 +170,7 @@ def device(platform, id):
         raise ValueError(f"no device {platform}:{id}; there are {known}") from None
 
 
-def devices(backend=None):
+def devices(backend: Device | str | None = None) -> list[Device]:
     """Return all devices of a platform ('cpu', 'cuda' or 'gpu', 'tpu', ...), of the default one for None.
 
     Raises MissingPluginError for a platform that is not installed, naming the package to install.
@@ -173,7 +182,7 @@ def devices(backend=None):
     return list(client_of(backend).devices)
 
 
-def default_device():
+def default_device() -> Device:
     """Return the device for values that are not on one yet: `config.default_device`, else the first local
     one.
 
@@ -192,7 +201,9 @@ def default_device():
     )
 
 
-def local_devices(process_index=None, backend=None, host_id=None):
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """Return the devices of one process, of this one for None. `host_id` is an older name of the process.
 
     Example:
@@ -208,7 +219,7 @@ def local_devices(process_index=None, backend=None, host_id=None):
     return [each for each in client.devices if each.process_index == process_index]
 
 
-def device_count(backend=None):
+def device_count(backend: str | None = None) -> int:
     """Return how many devices a platform has over all processes.
 
     Example:
@@ -218,7 +229,7 @@ def device_count(backend=None):
     return len(client_of(backend).devices)
 
 
-def local_device_count(backend=None):
+def local_device_count(backend: Any = None) -> int:
     """Return how many devices of a platform belong to this process.
 
     Example:
@@ -228,7 +239,7 @@ def local_device_count(backend=None):
     return len(client_of(backend).local_devices)
 
 
-def default_backend():
+def default_backend() -> str:
     """Return the name of the platform that computations run on when nothing says otherwise.
 
     Example:
@@ -238,7 +249,7 @@ def default_backend():
     return client_of(None).platform
 
 
-def process_index(backend=None):
+def process_index(backend: Any = None) -> int:
     """Return the number of this process, 0 where there is only one.
 
     Example:
@@ -248,7 +259,7 @@ def process_index(backend=None):
     return client_of(backend).process_index
 
 
-def process_count(backend=None):
+def process_count(backend: Any = None) -> int:
     """Return how many processes share the devices of a platform.
 
     Example:

@@ -1,10 +1,15 @@
 """Who is told of compiles and cache hits: nobody, until ``rabbet`` is composed with the hook plugins."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 notify = None
 _listening = None
 
 
-def set_notifier(function, listening):
+def set_notifier(function: Callable[..., Any], listening: Callable[..., Any]) -> None:
     """Name the function ``notify(hook, **facts)`` that tells hook plugins, and one that says whether there
     are any. Called once, by composition.
     """
@@ -12,7 +17,7 @@ def set_notifier(function, listening):
     notify, _listening = function, listening
 
 
-def hooks_are_listening():
+def hooks_are_listening() -> bool:
     """Whether it is worth finding out what to tell.
 
     Example:
@@ -23,7 +28,7 @@ def hooks_are_listening():
     return notify is not None and _listening()
 
 
-def tell_hooks(hook, **facts):
+def tell_hooks(hook: str, **facts: Any) -> None:
     """Tell the hook plugins, if there are any.
 
     Example:

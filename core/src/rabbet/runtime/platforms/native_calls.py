@@ -1,10 +1,13 @@
 """Calls of native functions that a package provides for platforms which are not its own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
-def nothing(platform, targets):
+def nothing(platform: Any, targets: Any) -> None:
     """The default for ``NativeCalls.provide``: nothing to do."""
 
 

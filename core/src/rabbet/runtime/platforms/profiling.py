@@ -1,9 +1,12 @@
 """jaxlib's profiler: what ``rabbet.extend.native`` offers of it. Nothing is loaded before it is used."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import operator
 import warnings
+from typing import Any
 
 from rabbet.runtime.platforms import devices
 
@@ -13,7 +16,7 @@ IGNORED = ("ignore", None, Warning, None, 0)
 
 
 @functools.cache
-def profiler():
+def profiler() -> Any:
     """jaxlib's profiler module.
 
     Example:
@@ -34,7 +37,7 @@ def profiler():
 kept_types: list[type] = []
 
 
-def ignoring_warnings(function, argument):
+def ignoring_warnings(function: Any, argument: Any) -> Any:
     """Call a function that is written in C, with all warnings ignored, whatever other threads do meanwhile.
 
     On a look at what is known of an event jaxlib makes a type, of which Python 3.12 and later warn; where
@@ -61,7 +64,7 @@ def ignoring_warnings(function, argument):
         raise
 
 
-def profile_data_of(serialized):
+def profile_data_of(serialized: Any) -> Any:
     """A recorded trace, as the profiler's ``stop`` gives it, as planes, lines and events.
 
     Example:
@@ -76,7 +79,7 @@ def profile_data_of(serialized):
     return _profile_data.ProfileData.from_serialized_xspace(serialized)
 
 
-def memory_profile(backend=None):
+def memory_profile(backend: Any = None) -> Any:
     """What holds the memory of a platform's devices, as a profile for ``pprof``, not compressed.
 
     Example:

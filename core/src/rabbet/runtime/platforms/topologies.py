@@ -4,10 +4,17 @@ They are ``Device``s, so that meshes and shardings are made of them as of others
 nothing runs on it, and what is compiled for its devices is looked at (``ahead``).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import ConfigError, PluginError
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms import backends
 from rabbet.runtime.platforms.devices import Device
+
+if TYPE_CHECKING:
+    from rabbet.runtime.platforms.backends import Backend
 
 
 class DescribedClient:
@@ -21,23 +28,23 @@ class DescribedClient:
     forked = False
     local_devices = ()
 
-    def __init__(self, backend, name, raw_devices):
+    def __init__(self, backend: Backend, name: str, raw_devices: list[Any]) -> None:
         self.backend, self.platform, self.topology = backend, backend.platform, name
         self.raw = raw_devices[0].client
         self.devices = tuple([DescribedDevice(self, raw) for raw in raw_devices])
 
     @property
-    def process_count(self):
+    def process_count(self) -> Any:
         return len({device.process_index for device in self.devices})
 
-    def check_not_forked(self):
+    def check_not_forked(self) -> None:
         """Nothing is running, so that a fork breaks nothing."""
 
-    def live_buffers(self):
+    def live_buffers(self) -> list[Any]:
         """Nothing lies there."""
         return []
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"DescribedClient({self.platform} {self.topology!r}, {len(self.devices)} devices)"
 
 
@@ -46,11 +53,11 @@ class DescribedDevice(Device):
 
     __slots__ = ()
 
-    def memory_stats(self):
+    def memory_stats(self) -> None:
         """None: it is not here."""
         return
 
-    def memory_kinds(self):
+    def memory_kinds(self) -> Any:
         """The names of its memories, the default one first: of GPUs, which cannot be asked, those that they
         have where they are here.
         """
@@ -59,17 +66,19 @@ class DescribedDevice(Device):
         except adapter.XlaRuntimeError:
             return ["device", "pinned_host"]
 
-    def __str__(self):
-        return f"{self.client.topology}/{self.id}"
+    def __str__(self) -> str:
+        client: Any = self.client
+        return f"{client.topology}/{self.id}"
 
-    def __repr__(self):
-        return f"{self.platform.capitalize()}Device(id={self.id}, topology={self.client.topology!r})"
+    def __repr__(self) -> str:
+        client: Any = self.client
+        return f"{self.platform.capitalize()}Device(id={self.id}, topology={client.topology!r})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} is a device of a topology and belongs to this process: it is not pickled")
 
 
-def topology_devices(platform, name, **options):
+def topology_devices(platform: str, name: str, **options: Any) -> list[DescribedDevice]:
     """The devices of hardware that need not be here, each a ``Device``.
 
     Programs whose shardings are on them are written for their platform; ``compile`` gives what can be looked
@@ -108,7 +117,7 @@ def topology_devices(platform, name, **options):
     return list(DescribedClient(backend, name, list(raw)).devices)
 
 
-def is_described(place):
+def is_described(place: Any) -> bool:
     """Whether a device or group of devices belongs to a topology and need not be here.
 
     Example:

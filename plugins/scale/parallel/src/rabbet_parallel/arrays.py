@@ -1,5 +1,9 @@
 """Arrays over several devices, made of what each device is to hold."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from rabbet import Array, device_put, dtypes, tree
 from rabbet.errors import ShardingError
@@ -9,7 +13,7 @@ from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, fro
 from rabbet.extend.transform import typeof
 
 
-def make_array_from_callback(shape, sharding, data_callback, dtype=None):
+def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtype: Any = None) -> Any:
     """An array whose parts a function gives.
 
     Args:
@@ -55,7 +59,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     return from_host_parts(parts, aval, sharding)
 
 
-def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
+def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any, *, dtype: Any = None) -> Any:
     """An array of arrays that lie on the devices already, whose memory it shares: deleting or donating one
     takes it from the other.
 
@@ -108,7 +112,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     return join_arrays(ordered, aval, sharding)
 
 
-def make_array_from_process_local_data(sharding, local_data, global_shape=None):
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
     """An array of what each process has of it.
 
     Args:
@@ -128,12 +132,12 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
       Array([0., 1., 2.], dtype=float32)
     """
 
-    def one(given, x, shape):
+    def one(given: Any, x: Any, shape: Any) -> Any:
         x = np.asarray(x)
         places = local_parts(given, x.ndim)
         whole = global_shape_of(given, x.shape, places, shape)
 
-        def part(index):
+        def part(index: Any) -> Any:
             return x[tuple([local_slice(*each) for each in zip(index, x.shape, whole, places, strict=True)])]
 
         return make_array_from_callback(whole, given, part)
@@ -149,25 +153,25 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     return structure.unflatten([one(s, x, g) for s, x, g in zip(given, leaves, shapes, strict=True)])
 
 
-def meant(sharding):
+def meant(sharding: Any) -> Any:
     """The sharding that an argument called ``sharding`` means, as a ``Format`` does."""
     place = as_place(sharding, "sharding")
     return place if isinstance(place, Sharding) else SingleDeviceSharding(place)
 
 
-def addressable(sharding):
+def addressable(sharding: Any) -> Any:
     """A sharding, some devices of which belong to this process."""
     if not sharding.group.local_devices:
         raise ShardingError(f"none of the devices of {sharding} belongs to this process")
     return sharding
 
 
-def is_shape(x):
+def is_shape(x: Any) -> Any:
     """Whether something is a shape, in which None stands for a size that is to be found."""
     return isinstance(x, (tuple, list)) and all(n is None or isinstance(n, (int, np.integer)) for n in x)
 
 
-def local_parts(sharding, ndim):
+def local_parts(sharding: Any, ndim: Any) -> Any:
     """For each dimension into how many parts it is cut, and the sorted parts that this process has."""
     counts, parts = sharding.tiles(ndim)
     order = addressable(sharding).device_order
@@ -175,7 +179,7 @@ def local_parts(sharding, ndim):
     return [(count, sorted({int(parts[i][d]) for i in here})) for d, count in enumerate(counts)]
 
 
-def global_shape_of(sharding, local, places, asked):
+def global_shape_of(sharding: Any, local: Any, places: Any, asked: Any) -> Any:
     """The shape of the whole, for that of the local data."""
     asked = (None,) * len(local) if asked is None else tuple(asked)
     if len(asked) != len(local):
@@ -201,7 +205,7 @@ def global_shape_of(sharding, local, places, asked):
     return tuple(found)
 
 
-def local_slice(index, local, whole, place):
+def local_slice(index: Any, local: Any, whole: Any, place: Any) -> Any:
     """Where a slice of the whole stands in the local data, in one dimension."""
     count, mine = place
     if local == whole or count == 1:

@@ -1,5 +1,9 @@
 """``with_sharding_constraint``: a value within a program laid out as told."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
@@ -15,8 +19,12 @@ from rabbet_parallel.meshes import AbstractMesh, AxisType, current
 from rabbet_parallel.named import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+    from rabbet.extend.rules import Site
 
-def sharding_constraint_type(x, *, sharding):
+
+def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
     sharding.check(x.shape)
     return x.update(spread=with_part(x.spread, Explicit, sharding.in_types(x.ndim)))
 
@@ -31,19 +39,19 @@ sharding_constraint.rule("extended")(lowers_stored)  # of typed keys: what only 
 
 
 @sharding_constraint.rule("lower")
-def lower_sharding_constraint(op, x):
+def lower_sharding_constraint(op: Site, x: Any) -> Any:
     return op.emit(
         f"sdy.sharding_constraint {x} <{op.params['sharding'].text(op.out.physical.ndim)}> : {op.out.mlir}"
     )
 
 
 @sharding_constraint.rule("transpose")
-def transpose_sharding_constraint(op, ct, x):
+def transpose_sharding_constraint(op: Op, ct: Any, x: Any) -> Any:
     return (op(ct),)
 
 
 @sharding_constraint.rule("body")
-def body_sharding_constraint(op, interpreter, args):
+def body_sharding_constraint(op: Op, interpreter: Any, args: Any) -> Any:
     """The leaves of any payload laid out as the value; a dimension that the interpreter adds as it says."""
     sharding, ndim = op.params["sharding"], typeof(args[0]).ndim
     leaves, structures = take_apart(interpreter, args)
@@ -65,21 +73,21 @@ to_auto = Primitive(
 
 
 @to_auto.rule("lower")
-def lower_to_auto(op, x):
+def lower_to_auto(op: Site, x: Any) -> Any:
     return x
 
 
 @to_auto.rule("transpose")
-def transpose_to_auto(op, ct, x):
+def transpose_to_auto(op: Op, ct: Any, x: Any) -> Any:
     return (ct,)
 
 
 @to_auto.rule("batch")
-def batch_to_auto(op, x):
+def batch_to_auto(op: Op, x: Any) -> Any:
     return Batched(op(x.value), x.axis)
 
 
-def reshard_type(x, *, mesh, entries):
+def reshard_type(x: Any, *, mesh: Any, entries: Any) -> Any:
     return with_entries(x, mesh, entries)
 
 
@@ -90,23 +98,23 @@ reshard = Primitive(
 
 
 @reshard.rule("lower")
-def lower_reshard(op, x):
+def lower_reshard(op: Site, x: Any) -> Any:
     return x  # what the result's type says is written behind it
 
 
 @reshard.rule("transpose")
-def transpose_reshard(op, ct, x):
+def transpose_reshard(op: Op, ct: Any, x: Any) -> Any:
     return (ct,)
 
 
 @reshard.rule("batch")
-def batch_reshard(op, x):
+def batch_reshard(op: Op, x: Any) -> Any:
     entries = list(op.params["entries"])
     entries.insert(x.axis, None)
     return Batched(reshard(x.value, mesh=op.params["mesh"], entries=tuple(entries)), x.axis)
 
 
-def hidden(x, spread):
+def hidden(x: Any, spread: Any) -> Any:
     """``x`` as a value whose layout the compiler decides: an array on the same mesh with ``Auto`` axes."""
     if not is_evaluating():
         return to_auto(x)
@@ -115,7 +123,7 @@ def hidden(x, spread):
     return device_put(x, NamedSharding(auto, x.sharding.spec))
 
 
-def laid_out(x, mesh, entries):
+def laid_out(x: Any, mesh: Any, entries: Any) -> Any:
     """``x`` cut by explicit axes of an ``AbstractMesh`` as the entries say."""
     if not is_evaluating():
         return reshard(x, mesh=mesh, entries=entries)
@@ -123,12 +131,12 @@ def laid_out(x, mesh, entries):
     return x if concrete is None else device_put(x, NamedSharding(concrete, PartitionSpec(*entries)))
 
 
-def concrete_mesh(mesh, x):
+def concrete_mesh(mesh: Any, x: Any) -> Any:
     """The mesh with devices: that of an array, or the one that is set."""
     return with_devices(mesh, getattr(getattr(x, "sharding", None), "mesh", None) or mesh_in_use())
 
 
-def on_devices(sharding, x):
+def on_devices(sharding: Any, x: Any) -> Any:
     """A sharding on an ``AbstractMesh`` as one on the devices of the mesh that is set, or that ``x`` lies on.
 
     Raises:
@@ -143,7 +151,7 @@ def on_devices(sharding, x):
     return sharding.update(mesh=concrete)
 
 
-def constrained(x, sharding):
+def constrained(x: Any, sharding: Any) -> Any:
     """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation.
 
     Raises:
@@ -161,7 +169,7 @@ def constrained(x, sharding):
     return sharding_constraint(x, sharding=sharding if mesh is sharding.mesh else sharding.update(mesh=mesh))
 
 
-def with_sharding_constraint(x, shardings):
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """``x`` laid over devices as asked, within a program or at once.
 
     Args:
@@ -190,7 +198,7 @@ def with_sharding_constraint(x, shardings):
     return structure.unflatten([_one(leaf, sharding) for leaf, sharding in zip(leaves, given, strict=True)])
 
 
-def _one(x, sharding):
+def _one(x: Any, sharding: Any) -> Any:
     if sharding is None:
         return x
     if not isinstance(sharding, NamedSharding) or is_tracer(x):  # an array's own mesh comes first

@@ -1,6 +1,9 @@
 """The mesh that is set: what a ``PartitionSpec`` alone refers to, on this thread."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager
+from typing import Any
 
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
@@ -22,16 +25,16 @@ class set_mesh(AbstractContextManager):
     accepts: tuple = (Mesh,)
 
     @folded
-    def __init__(self, mesh):
+    def __init__(self, mesh: Any) -> None:
         if mesh is not None and not isinstance(mesh, self.accepts):
             kinds = " or ".join([kind.__name__ for kind in self.accepts])
             raise TypeError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
         self.override = current.within(mesh)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return current.innermost
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         self.override.__exit__()
 
 
@@ -45,12 +48,12 @@ class use_mesh(set_mesh):
       ('x',)
     """
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Any) -> None:
         super().__init__(mesh)
         self.override.__exit__()
         self.mesh = mesh
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.override = current.within(self.mesh)
         return self.mesh
 
@@ -69,12 +72,12 @@ class use_abstract_mesh(use_mesh):
     accepts = (AbstractMesh, Mesh)
 
 
-def mesh_in_use():
+def mesh_in_use() -> Any:
     """The ``Mesh`` that was set on this thread, or None."""
     return next((m for m in reversed(current.meshes) if m is None or isinstance(m, Mesh)), None)
 
 
-def get_mesh():
+def get_mesh() -> Any:
     """The mesh set by ``set_mesh`` or ``with mesh:`` on this thread; a mesh without axes (``empty``) where
     none is.
 
@@ -86,7 +89,7 @@ def get_mesh():
     return mesh_in_use() or Mesh((), ())
 
 
-def get_abstract_mesh():
+def get_abstract_mesh() -> Any:
     """The names and sizes of the current mesh's axes, an ``AbstractMesh``; it has none where no mesh is set.
     Within ``shard_map`` the axes over which arrays are taken apart are of type ``Manual``.
 
@@ -101,7 +104,7 @@ def get_abstract_mesh():
     return found.update_axis_types(apart) if apart else found
 
 
-def needed_mesh(who, what):
+def needed_mesh(who: Any, what: Any) -> Any:
     """The mesh that is set.
 
     Raises:

@@ -4,9 +4,11 @@
 ``explicit``; where none says how a result lies it is an error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.errors import MissingRule, ShardingError
 from rabbet.extend.passes import stage
@@ -15,6 +17,9 @@ from rabbet.extend.transform import RuleTable
 from rabbet_collectives.varying import Varying
 
 from rabbet_parallel.specs import PartitionSpec, names_in
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
 
 explicit = RuleTable(
     "explicit",
@@ -63,7 +68,7 @@ class Explicit(OverDevices):
     mesh: Any
     entries: tuple
 
-    def __new__(cls, mesh, entries):
+    def __new__(cls, mesh: Any, entries: Any) -> Any:
         key = mesh, entries
         made = _alive.get(key)
         if made is None:
@@ -72,7 +77,7 @@ class Explicit(OverDevices):
             made = _alive.only(key, made)
         return made
 
-    def results(self, op, avals, outs):
+    def results(self, op: Op, avals: Any, outs: Any) -> Any:
         """By the rule of the primitive; of one that carries programs, by these."""
         mesh = self.common_mesh(op, avals)
         if not mesh.manual_axes and any(part_of(a.spread, Varying) is not None for a in avals):
@@ -100,7 +105,7 @@ class Explicit(OverDevices):
         except ValueError as error:
             raise self.unclear(op, avals, str(error)) from None
 
-    def common_mesh(self, op, avals):
+    def common_mesh(self, op: Op, avals: Any) -> Any:
         """The mesh on which the operands lie: where devices compute by themselves along some axes it says so,
         and captured arrays, whose mesh does not, are whole along these.
         """
@@ -114,7 +119,7 @@ class Explicit(OverDevices):
                 )
         return self.mesh if first == self.mesh else first
 
-    def typed(self, aval, entries):
+    def typed(self, aval: Any, entries: Any) -> Any:
         """The type of a result that is cut so."""
         names = [n for e in entries for n in names_in(e)]
         twice = sorted({n for n in names if names.count(n) > 1})
@@ -130,7 +135,7 @@ class Explicit(OverDevices):
                 )
         return with_entries(aval, self.mesh, tuple(entries))
 
-    def unclear(self, op, avals, why):
+    def unclear(self, op: Op, avals: Any, why: Any) -> Any:
         """The error that says what to write."""
         shown = ", ".join([a.str_short() for a in avals])
         return ShardingError(
@@ -139,13 +144,13 @@ class Explicit(OverDevices):
             "P(...)); or leave it to the compiler, rabbet.sharding.auto_axes(f, out_sharding=P(...))"
         )
 
-    def fitted(self, x, aval):
+    def fitted(self, x: Any, aval: Any) -> Any:
         """Laid out as the type says: where it says nothing, whole along these axes."""
         from rabbet_parallel.constraints import laid_out
 
         return laid_out(x, self.mesh, entries_of(aval))
 
-    def joined(self, other):
+    def joined(self, other: Any) -> Any:
         """Itself where the other says nothing."""
         if other is None or other is self:
             return self
@@ -154,13 +159,13 @@ class Explicit(OverDevices):
             f"rb.reshard"
         )
 
-    def hidden(self, x):
+    def hidden(self, x: Any) -> Any:
         """``x`` as a value of which the type says nothing and the compiler decides."""
         from rabbet_parallel.constraints import hidden
 
         return hidden(x, self)
 
-    def of_shape(self, old, new):
+    def of_shape(self, old: Any, new: Any) -> Any:
         """For a type of another shape: with dimensions in front, or of other sizes."""
         if len(new) > len(old) and new[len(new) - len(old) :] == old:
             return Explicit(self.mesh, (*[None] * (len(new) - len(old)), *self.entries))
@@ -170,11 +175,11 @@ class Explicit(OverDevices):
         kept = [e if n % parts(sizes, e) == 0 else None for n, e in zip(new, self.entries, strict=True)]
         return spread_of(self.mesh, tuple(kept))
 
-    def without(self, axis):
+    def without(self, axis: Any) -> Any:
         """For a type without a dimension."""
         return spread_of(self.mesh, self.entries[:axis] + self.entries[axis + 1 :])
 
-    def text(self, aval):
+    def text(self, aval: Any) -> Any:
         """What the compiler is told of a value of this type."""
         from rabbet_parallel.named import spec_text
 
@@ -182,13 +187,13 @@ class Explicit(OverDevices):
         further = bool(self.mesh.auto_axes)  # these the compiler may add
         return spec_text(self.mesh, (*self.entries, *[None] * extra), further)
 
-    def sharding(self, aval):
+    def sharding(self, aval: Any) -> Any:
         """The sharding on a mesh without devices."""
         from rabbet_parallel.named import NamedSharding
 
         return NamedSharding(self.mesh, PartitionSpec(*self.entries))
 
-    def dimensions(self, shape):
+    def dimensions(self, shape: Any) -> Any:
         """As JAX writes such types: ``f32[8@x,4]``."""
         dims = []
         for size, entry in zip(shape, self.entries, strict=True):
@@ -197,25 +202,25 @@ class Explicit(OverDevices):
             dims.append(f"{size}@{over}" if names else str(size))
         return dims
 
-    def behind(self):
+    def behind(self) -> Any:
         """Nothing: the dimensions say it."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return str(PartitionSpec(*self.entries))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return Explicit, (self.mesh, self.entries)
 
 
-def of_parts(op, compute, avals, outs):
+def of_parts(op: Op, compute: Any, avals: Any, outs: Any) -> Any:
     """The types of results as those of the operations that a primitive is made of."""
     several = op.primitive.multiple_results
     program = stage(lambda *xs: compute(op, *xs) if several else [compute(op, *xs)], avals, op.primitive.name)
     return tuple([a.update(spread=v.spread) for a, v in zip(outs, program.jaxpr.out_avals, strict=True)])
 
 
-def parts(sizes, entry):
+def parts(sizes: Any, entry: Any) -> Any:
     """Into how many parts an entry cuts a dimension."""
     count = 1
     for name in names_in(entry):
@@ -223,39 +228,39 @@ def parts(sizes, entry):
     return count
 
 
-def spread_of(mesh, entries):
+def spread_of(mesh: Any, entries: Any) -> Any:
     """What a type says where these axes cut its dimensions: nothing where none does."""
     return Explicit(mesh, entries) if any(names_in(e) for e in entries) else None
 
 
-def with_entries(aval, mesh, entries):
+def with_entries(aval: Any, mesh: Any, entries: Any) -> Any:
     """The type, cut so by explicit axes."""
     return aval.update(spread=with_part(aval.spread, Explicit, spread_of(mesh, entries)))
 
 
-def mesh_of(aval):
+def mesh_of(aval: Any) -> Any:
     """The mesh on which explicit axes cut arrays of a type, or None."""
     own = part_of(aval.spread, Explicit)
     return None if own is None else own.mesh
 
 
-def entries_of(aval):
+def entries_of(aval: Any) -> Any:
     """Which explicit axes cut the dimensions of arrays of a type."""
     own = part_of(aval.spread, Explicit)
     return (None,) * aval.ndim if own is None else own.entries
 
 
-def along(mesh, aval):
+def along(mesh: Any, aval: Any) -> Any:
     """The same, without axes that are not of type ``Explicit`` in this mesh."""
     return explicit_entries(mesh, entries_of(aval)) if mesh.manual_axes else entries_of(aval)
 
 
-def explicit_entries(mesh, entries):
+def explicit_entries(mesh: Any, entries: Any) -> Any:
     """Entries of a spec without the axes that are not of type ``Explicit``."""
     return entries_along(mesh.explicit_axes, entries)
 
 
-def entries_along(axes, entries):
+def entries_along(axes: Any, entries: Any) -> Any:
     """Entries of a spec with these axes only."""
     made = []
     for entry in entries:

@@ -1,7 +1,10 @@
 """How results lie where axes are of type ``Explicit``: rules for kinds of primitives and for those of "
 "core."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.extend import primitive as p
@@ -12,8 +15,11 @@ from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
 from rabbet_parallel.explicit import Ambiguous, Laid, explicit
 from rabbet_parallel.specs import names_in
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
 
-def joined(operands):
+
+def joined(operands: Any) -> Any:
     """Entries for operands of one shape: where one says nothing the others count."""
     full = [x for x in operands if x.shape] or operands[:1]
     made = []
@@ -27,23 +33,23 @@ def joined(operands):
 
 
 @explicit.kind("elementwise")
-def elementwise(op, *operands):
+def elementwise(op: Op, *operands: Any) -> Any:
     return joined(operands)
 
 
 @explicit.kind("reduction")
-def reduction(op, *operands):
+def reduction(op: Op, *operands: Any) -> Any:
     gone = op.params["axes"]
     return tuple([e for i, e in enumerate(operands[0].entries) if i not in gone])
 
 
 @explicit.primitive(p.transpose)
-def transpose(op, x):
+def transpose(op: Op, x: Any) -> Any:
     return tuple([x.entries[i] for i in op.params["permutation"]])
 
 
 @explicit.primitive(p.broadcast_in_dim)
-def broadcast_in_dim(op, x):
+def broadcast_in_dim(op: Op, x: Any) -> Any:
     made = [None] * len(op.params["shape"])
     for i, place in enumerate(op.params["broadcast_dimensions"]):
         if x.shape[i] == op.params["shape"][place]:
@@ -52,20 +58,20 @@ def broadcast_in_dim(op, x):
 
 
 @explicit.primitive(p.squeeze)
-def squeeze(op, x):
+def squeeze(op: Op, x: Any) -> Any:
     gone = {d % len(x.shape) for d in op.params["dimensions"]}
     return tuple([e for i, e in enumerate(x.entries) if i not in gone])
 
 
 @explicit.primitive(p.expand_dims)
-def expand_dims(op, x):
+def expand_dims(op: Op, x: Any) -> Any:
     ndim = len(x.shape) + len(op.params["dimensions"])
     new, own = {d % ndim for d in op.params["dimensions"]}, iter(x.entries)
     return tuple([None if i in new else next(own) for i in range(ndim)])
 
 
 @explicit.primitive(p.reshape)
-def of_reshape(op, x):
+def of_reshape(op: Op, x: Any) -> Any:
     """Dimensions that stay, are split, or are merged, of which only the first may be cut, or all."""
     made = []
     for olds, news in groups(x.shape, op.params["new_sizes"]):
@@ -78,7 +84,7 @@ def of_reshape(op, x):
     return tuple(made)
 
 
-def shared_out(names, new_sizes, sizes):
+def shared_out(names: Any, new_sizes: Any, sizes: Any) -> Any:
     """Entries for new dimensions: the first takes as many of the axes as cut it evenly, and so on."""
     made = []
     for size in new_sizes:
@@ -93,7 +99,7 @@ def shared_out(names, new_sizes, sizes):
     return made
 
 
-def groups(old, new):
+def groups(old: Any, new: Any) -> Any:
     """Runs of dimensions of equal product before and after: pairs of positions."""
     if 0 in old:  # products tell nothing
         return around(old, new)
@@ -118,7 +124,7 @@ def groups(old, new):
     return found
 
 
-def around(old, new):
+def around(old: Any, new: Any) -> Any:
     """The same for arrays without elements: equal sizes in front and behind, and what is left in between."""
     front, back, common = 0, 0, min(len(old), len(new))
     while front < common and old[front] == new[front]:
@@ -134,7 +140,7 @@ def around(old, new):
 
 
 @explicit.primitive(p.bitcast_convert_type)
-def bitcast_convert_type(op, x):
+def bitcast_convert_type(op: Op, x: Any) -> Any:
     """Smaller elements come along a new dimension; larger ones are read along the last one."""
     bits = [dtypes.itemsize_bits(dtypes.canonicalize(d)) for d in (x.dtype, op.params["new_dtype"])]
     if bits[0] == bits[1]:
@@ -147,37 +153,37 @@ def bitcast_convert_type(op, x):
 
 
 @explicit.primitive(p.concatenate)
-def concatenate(op, *operands):
+def concatenate(op: Op, *operands: Any) -> Any:
     return joined(operands)
 
 
 @explicit.primitive(p.rev)
-def rev(op, x):
+def rev(op: Op, x: Any) -> Any:
     return x.entries
 
 
 @explicit.primitive(p.slice)
-def slice_(op, x):
+def slice_(op: Op, x: Any) -> Any:
     return x.entries
 
 
 @explicit.primitive(p.pad)
-def pad(op, x, value):
+def pad(op: Op, x: Any, value: Any) -> Any:
     return x.entries
 
 
 @explicit.primitive(p.dynamic_slice)
-def dynamic_slice(op, x, *starts):
+def dynamic_slice(op: Op, x: Any, *starts: Any) -> Any:
     return x.entries
 
 
 @explicit.primitive(p.dynamic_update_slice)
-def dynamic_update_slice(op, x, update, *starts):
+def dynamic_update_slice(op: Op, x: Any, update: Any, *starts: Any) -> Any:
     return x.entries
 
 
 @explicit.primitive(p.dot_general)
-def dot_general(op, x, y):
+def dot_general(op: Op, x: Any, y: Any) -> Any:
     (left, right), (left_batch, right_batch) = op.params["dimension_numbers"]
     for i, j in zip(left, right, strict=True):
         if x.entries[i] is not None and x.entries[i] == y.entries[j]:
@@ -199,7 +205,7 @@ def dot_general(op, x, y):
 
 
 @explicit.primitive(p.gather)
-def gather(op, x, indices):
+def gather(op: Op, x: Any, indices: Any) -> Any:
     numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
     batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
     single = {*numbers.collapsed_slice_dims, *batch.values()}
@@ -218,7 +224,7 @@ def gather(op, x, indices):
 
 
 @explicit.primitive(p.scatter, p.scatter_add, p.scatter_sub, p.scatter_mul, p.scatter_min, p.scatter_max)
-def scatter(op, x, indices, updates):
+def scatter(op: Op, x: Any, indices: Any, updates: Any) -> Any:
     """As the array, or as the windows along dimensions that these run over whole; where each example has
     places of its own, the examples as those of any operand.
     """
@@ -244,46 +250,46 @@ def scatter(op, x, indices, updates):
 
 
 @explicit.primitive(sharding_constraint)
-def of_constraint(op, x):
+def of_constraint(op: Op, x: Any) -> None:
     """As it was told; the mesh may be another one."""
 
 
 @explicit.primitive(reshard)
-def of_reshard(op, x):
+def of_reshard(op: Op, x: Any) -> None:
     """As it was told; the mesh may be another one."""
 
 
 @explicit.primitive(c.psum, c.pmax, c.pmin, c.ppermute, pvary, p.to_memory, p.lies_in_memory)
-def alike(op, x):
+def alike(op: Op, x: Any) -> Any:
     """Members along other axes exchange values that lie alike."""
     return x.entries
 
 
 @explicit.primitive(c.all_gather, c.all_gather_invariant)
-def all_gather(op, x):
+def all_gather(op: Op, x: Any) -> Any:
     return (None, *x.entries)
 
 
 @explicit.primitive(c.reduce_scatter)
-def reduce_scatter(op, x):
+def reduce_scatter(op: Op, x: Any) -> Any:
     refuse_cut_slices(x)
     return x.entries[1:]
 
 
 @explicit.primitive(c.all_to_all)
-def all_to_all(op, x):
+def all_to_all(op: Op, x: Any) -> Any:
     refuse_cut_slices(x)
     return x.entries
 
 
-def refuse_cut_slices(x):
+def refuse_cut_slices(x: Any) -> None:
     """Of an operand whose first dimension has a slice for each member."""
     if x.entries[0] is not None:
         raise Ambiguous("it hands out slices along a dimension that is cut")
 
 
 @explicit.primitive(to_auto)
-def of_to_auto(op, x):
+def of_to_auto(op: Op, x: Any) -> Any:
     return (None,) * len(x.shape)
 
 

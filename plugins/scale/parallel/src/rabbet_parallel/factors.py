@@ -5,8 +5,11 @@ notation is that of einops: factors with spaces between, ``(a b)`` for a dimensi
 ``...`` for any number of leading dimensions.
 """
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Any
 
 KINDS = ("reduction_factors", "need_replication_factors", "permutation_factors")
 BATCHING = "…"  # stands for leading dimensions
@@ -22,12 +25,12 @@ class CompoundFactor(tuple):
       CompoundFactor('heads', 'width')
     """
 
-    def __new__(cls, *factors):
+    def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2 or not all(isinstance(f, str) for f in factors):
             raise ValueError(f"CompoundFactor takes two names or more, got {factors!r}")
         return super().__new__(cls, factors)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"CompoundFactor{tuple(self)!r}"
 
 
@@ -41,7 +44,7 @@ class ArrayMapping(tuple):
       ArrayMapping('…', 'i')
     """
 
-    def __new__(cls, *factors):
+    def __new__(cls, *factors: CompoundFactor | str) -> ArrayMapping:
         for i, factor in enumerate(factors):
             if not isinstance(factor, (str, CompoundFactor)):
                 raise ValueError(f"ArrayMapping takes names and CompoundFactors, got {factor!r:.60}")
@@ -51,7 +54,7 @@ class ArrayMapping(tuple):
                 raise ValueError(f"ArrayMapping: {factor!r} is no name of a factor")
         return super().__new__(cls, factors)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"ArrayMapping{tuple(self)!r}"
 
 
@@ -75,9 +78,15 @@ class SdyShardingRule:
     """
 
     def __init__(
-        self, operand_mappings, result_mappings, *, reduction_factors=(), need_replication_factors=(),
-        permutation_factors=(), **factor_sizes,
-    ):  # fmt: skip
+        self,
+        operand_mappings: tuple[tuple[str, ...] | ArrayMapping, ...],
+        result_mappings: tuple[tuple[str, ...] | ArrayMapping, ...],
+        *,
+        reduction_factors: list[str] | tuple[str, ...] = (),
+        need_replication_factors: tuple[str, ...] = (),
+        permutation_factors: tuple[Any, ...] = (),
+        **factor_sizes: Any,
+    ) -> None:
         self.operands = tuple([ArrayMapping(*m) for m in operand_mappings])
         self.results = tuple([ArrayMapping(*m) for m in result_mappings])
         given = (reduction_factors, need_replication_factors, permutation_factors)
@@ -112,28 +121,28 @@ class SdyShardingRule:
                 f"{str(self)!r}"
             )
 
-    def __str__(self):
+    def __str__(self) -> str:
         sides = [
             ", ".join([" ".join(map(_shown, mapping)) for mapping in side])
             for side in (self.operands, self.results)
         ]
         return " -> ".join(sides)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         more = [f", {kind}={names!r}" for kind, names in self.special.items() if names]
         more += [f", {name}={size}" for name, size in self.sizes.items()]
         return f"SdyShardingRule({str(self)!r}{''.join(more)})"
 
-    def _key(self):
+    def _key(self) -> tuple[tuple[ArrayMapping | tuple[Any, ...], ...], ...]:
         return self.operands, self.results, tuple(self.special.items()), tuple(sorted(self.sizes.items()))
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is SdyShardingRule and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def text(self, operands, results, who):
+    def text(self, operands: list[tuple[int, ...]], results: list[tuple[int, ...]], who: str) -> str:
         """The rule for arrays of given shapes, as Shardy writes it.
 
         Raises:
@@ -175,13 +184,13 @@ class SdyShardingRule:
         return f"#sdy.op_sharding_rule<{'->'.join(sides)} {{{of_sizes}}}{kinds}, custom>"
 
 
-def _shown(entry):
+def _shown(entry: CompoundFactor | str) -> str:
     if isinstance(entry, CompoundFactor):
         return f"({' '.join(entry)})"
     return "..." if entry == BATCHING else entry
 
 
-def _dimensions(mapping, shape, who):
+def _dimensions(mapping: ArrayMapping, shape: tuple[int, ...], who: str) -> list[tuple[str, ...]]:
     """The factors of each dimension, ``BATCHING`` spelled out."""
     batched = bool(mapping) and mapping[0] == BATCHING
     rest = mapping[1:] if batched else mapping
@@ -192,7 +201,7 @@ def _dimensions(mapping, shape, who):
     return [*found, *[tuple(e) if isinstance(e, CompoundFactor) else (e,) for e in rest]]
 
 
-def whole_dimensions(rule, shapes, mappings):
+def whole_dimensions(rule: Any, shapes: Any, mappings: Any) -> Any:
     """For each array a list of its dimensions that must be whole on each device."""
     needed = set(rule.special["need_replication_factors"])
     return [
@@ -201,16 +210,16 @@ def whole_dimensions(rule, shapes, mappings):
     ]
 
 
-def _letter(n):
+def _letter(n: int) -> str:
     """The n-th factor's name in Shardy's text: i, j, ... z, z_1, z_2, ..."""
     return chr(ord("i") + n) if n < 18 else f"z_{n - 17}"
 
 
-def _order(letter):
+def _order(letter: str) -> tuple[int | str, ...]:
     return (letter[0], int(letter[2:] or 0)) if "_" in letter else (letter, 0)
 
 
-def parse_rule(text, special, sizes):
+def parse_rule(text: str, special: dict[Any, Any], sizes: dict[Any, Any]) -> SdyShardingRule:
     """The ``SdyShardingRule`` that a text such as ``"i k, k j -> i j"`` says.
 
     Args:
@@ -224,7 +233,7 @@ def parse_rule(text, special, sizes):
     return SdyShardingRule(tuple(operands), tuple(results), **special, **sizes)
 
 
-def _mapping(part, rule):
+def _mapping(part: str, rule: str) -> ArrayMapping:
     factors: list = []
     group: list | None = None
     for token in _TOKEN.findall(part):

@@ -1,6 +1,9 @@
 """Specs and local shapes: what one device has of an array that ``shard_map`` takes apart."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from rabbet.errors import ShardingError
 from rabbet_collectives import varying
@@ -11,17 +14,17 @@ from rabbet_parallel.named import mesh_text
 from rabbet_parallel.specs import PartitionSpec, axes_of, names_in
 
 
-def entries(spec, ndim):
+def entries(spec: Any, ndim: Any) -> Any:
     """The spec with an entry for each dimension."""
     return (*spec, *[None] * (ndim - len(spec)))
 
 
-def counts(mesh, spec, ndim):
+def counts(mesh: Any, spec: Any, ndim: Any) -> Any:
     """Into how many parts each dimension is cut."""
     return [math.prod([mesh.shape[n] for n in names_in(e)]) for e in entries(spec, ndim)]
 
 
-def local_type(aval, mesh, spec, manual, typed=False):
+def local_type(aval: Any, mesh: Any, spec: Any, manual: Any, typed: Any = False) -> Any:
     """The type of the part that one device has, of arrays that are taken apart over the axes ``manual``;
     ``typed``: one that says along which axes parts differ.
     """
@@ -35,7 +38,7 @@ def local_type(aval, mesh, spec, manual, typed=False):
     return with_entries(local, within, explicit_entries(within, entries_of(aval)))
 
 
-def global_type(aval, mesh, spec, manual):
+def global_type(aval: Any, mesh: Any, spec: Any, manual: Any) -> Any:
     """The type of the whole, of parts of a type over the axes ``manual``."""
     sizes = [size * count for size, count in zip(aval.shape, counts(mesh, spec, aval.ndim), strict=True)]
     around = frozenset([pair for pair in varying.axes_of(aval) if pair[0] not in manual])
@@ -47,7 +50,7 @@ def global_type(aval, mesh, spec, manual):
     return with_entries(whole, mesh.abstract_mesh, explicit_entries(mesh, cut))
 
 
-def check_spec(spec, mesh, manual, who):
+def check_spec(spec: Any, mesh: Any, manual: Any, who: Any) -> None:
     """Refuse an axis that the mesh does not have, or that is left to the compiler."""
     for name in axes_of(spec):
         if name not in mesh.axis_names:
@@ -58,7 +61,7 @@ def check_spec(spec, mesh, manual, who):
             )
 
 
-def check_rank(spec, aval, who):
+def check_rank(spec: Any, aval: Any, who: Any) -> None:
     """Refuse a spec with more entries than the array has dimensions."""
     if len(spec) > aval.ndim:
         raise ShardingError(
@@ -67,7 +70,7 @@ def check_rank(spec, aval, who):
         )
 
 
-def check_sizes(spec, aval, mesh, who):
+def check_sizes(spec: Any, aval: Any, mesh: Any, who: Any) -> None:
     """Refuse a dimension that cannot be cut into equal parts."""
     for i, count in enumerate(counts(mesh, spec, aval.ndim)):
         if aval.shape[i] % count:
@@ -77,13 +80,13 @@ def check_sizes(spec, aval, mesh, who):
             )
 
 
-def unmentioned(spec, mesh, manual):
+def unmentioned(spec: Any, mesh: Any, manual: Any) -> Any:
     """The axes over which an array is the same on each device, in the order of the mesh."""
     named = axes_of(spec)
     return [n for n in mesh.axis_names if n in manual and n not in named]
 
 
-def shardings_text(mesh, manual, specs, ranks):
+def shardings_text(mesh: Any, manual: Any, specs: Any, ranks: Any) -> Any:
     """Shardings of operands or results, as Shardy writes them: axes that are not manual stay open."""
     whole = set(manual) == set(mesh.axis_names)
     parts = []
@@ -96,7 +99,7 @@ def shardings_text(mesh, manual, specs, ranks):
     return f"#sdy.sharding_per_value<[{', '.join(parts)}]>"
 
 
-def with_dimension(spec, axis, ndim, over=()):
+def with_dimension(spec: Any, axis: Any, ndim: Any, over: Any = ()) -> Any:
     """The spec of arrays with one more dimension at ``axis``, cut over some axes; ``ndim`` without it."""
     found = list(entries(spec, ndim))
     found.insert(axis, over)

@@ -4,8 +4,10 @@ A ``Manual`` says over which axes of which mesh the text that is being written i
 devices are named by partition numbers: the places of devices in the mesh, row by row.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rabbet.errors import ShardingError, UnboundAxisError
@@ -14,10 +16,13 @@ from rabbet_parallel.explicit import entries_along, entries_of, mesh_of
 from rabbet_parallel.meshes import Mesh
 from rabbet_parallel.named import mesh_text, spec_text
 
+if TYPE_CHECKING:
+    from rabbet.extend.rules import Site
+
 INDEX = "tensor<ui32>"
 
 
-def several(name):
+def several(name: Any) -> Any:
     """The names of the axes that are named."""
     return name if type(name) is tuple else (name,)
 
@@ -29,16 +34,16 @@ class Manual(NamedTuple):
     axes: frozenset
 
     @property
-    def left(self):
+    def left(self) -> Any:
         """Over how many devices the compiler cuts up what each device computes: along the other axes."""
         return int(np.prod([n for name, n in self.mesh.shape_tuple if name not in self.axes], dtype=int))
 
     @property
-    def text(self):
+    def text(self) -> Any:
         """The mesh, as Shardy writes it."""
         return mesh_text(self.mesh)
 
-    def text_of(self, aval):
+    def text_of(self, aval: Any) -> Any:
         """How the compiler is told of a value whose type says how the other axes cut it, or None."""
         mesh = mesh_of(aval)
         if mesh is None or mesh.shape_tuple != self.mesh.shape_tuple:
@@ -48,7 +53,7 @@ class Manual(NamedTuple):
         extra = aval.physical.ndim - aval.ndim
         return spec_text(self.mesh, (*cut, *[None] * extra), bool(mesh.auto_axes)) if any(cut) else None
 
-    def check(self, op):
+    def check(self, op: Any) -> None:
         """Refuse a collective along an axis that is not taken apart here, or was of another size."""
         names = several(op.params["axis"])
         for name in names:
@@ -65,14 +70,14 @@ class Manual(NamedTuple):
                 f"the function was traced, and is of size {size} in {self.mesh}"
             )
 
-    def rows(self, name):
+    def rows(self, name: Any) -> Any:
         """``[row, place along the axis]`` of partition numbers; of several axes, the first one outermost."""
         numbers = np.arange(self.mesh.size).reshape(self.mesh.axis_sizes)
         places = [self.mesh.axis_names.index(n) for n in several(name)]
         moved = np.moveaxis(numbers, places, range(-len(places), 0))
         return moved.reshape(-1, math.prod([self.mesh.axis_sizes[i] for i in places]))
 
-    def place(self, op, name):
+    def place(self, op: Site, name: Any) -> Any:
         """Write the place of a partition along an axis, from its number: divided by the sizes of the axes
         behind, modulo the axis's own size.
         """

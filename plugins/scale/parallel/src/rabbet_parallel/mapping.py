@@ -1,8 +1,12 @@
 """``shard_map`` and ``smap``: a function that each device runs on its parts of arrays."""
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import functools
+from collections.abc import Iterator
+from typing import Any
 
 from rabbet import device_put, tree
 from rabbet.errors import ShardingError
@@ -33,7 +37,16 @@ from rabbet_parallel.varying import varying_outputs
 _recent: collections.deque = collections.deque(maxlen=128)
 
 
-def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=frozenset(), check_vma=True):
+def shard_map(
+    f: Any = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = None,
+    mesh: Any = None,
+    axis_names: Any = frozenset(),
+    check_vma: Any = True,
+) -> Any:
     """A function that each device of a mesh runs on its parts of the arguments; collectives such as
     ``lax.psum`` communicate along the mesh's axes.
 
@@ -74,7 +87,7 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
 
     @wraps(f)
     @folded
-    def call(*args):
+    def call(*args: Any) -> Any:
         return mapped.call(*args)
 
     return call
@@ -83,13 +96,15 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
 class Mapped:
     """Behind the function that ``shard_map`` returns."""
 
-    def __init__(self, f, mesh, in_specs, out_specs, axis_names, check_vma):
+    def __init__(
+        self, f: Any, mesh: Any, in_specs: Any, out_specs: Any, axis_names: Any, check_vma: Any
+    ) -> None:
         self.f, self.mesh, self.axis_names, self.check_vma = f, mesh, axis_names, check_vma
         self.in_specs, self.out_specs = in_specs, out_specs
         self.name = name_of(f)
         self.who = f"shard_map of {describe_function(f)}"
 
-    def where(self, args):
+    def where(self, args: Any) -> Any:
         """The mesh, and the axes over which arrays are taken apart."""
         mesh = mesh_in_use() if self.mesh is None else self.mesh
         if isinstance(mesh, AbstractMesh):  # the devices of the mesh that is set, or else of an argument
@@ -105,7 +120,7 @@ class Mapped:
         mesh = mesh.taken_apart(current.manual)  # by a shard_map around
         return mesh, tuple([n for n in mesh.axis_names if not names or n in names])
 
-    def specs(self, given, x, what, mesh, manual):
+    def specs(self, given: Any, x: Any, what: Any, mesh: Any, manual: Any) -> Any:
         """A spec for each leaf of ``x``."""
         found = tree.broadcast_prefix(
             given, x, lambda node: node is None, names=(f"{self.who}: {what}", "the " + WORDS[what])
@@ -119,7 +134,7 @@ class Mapped:
             made.append(spec)
         return made
 
-    def call(self, *args):
+    def call(self, *args: Any) -> Any:
         """The mapped function."""
         mesh, manual = self.where(args)
         leaves, in_tree = tree.flatten(args)
@@ -152,7 +167,7 @@ class Mapped:
             outs = [as_written(x, NamedSharding(mesh, s)) for x, s in zip(outs, out_specs, strict=True)]
         return tree.unflatten(out_tree, outs)
 
-    def of_arguments(self, args, leaves, mesh, manual):
+    def of_arguments(self, args: Any, leaves: Any, mesh: Any, manual: Any) -> Any:
         """The specs of arguments: as given, or as their types say."""
         by_types = set(manual) <= set(mesh.explicit_axes)
         said = lambda x: PartitionSpec(*entries_along(manual, entries_of(typeof(x))))
@@ -175,11 +190,11 @@ class Mapped:
                 )
         return specs
 
-    def traced(self, leaves, in_tree, in_specs, mesh, manual):
+    def traced(self, leaves: Any, in_tree: Any, in_specs: Any, mesh: Any, manual: Any) -> Any:
         """The program on parts, what it captured, and the structure of its result."""
         out_tree = None
 
-        def flat(*tracers):
+        def flat(*tracers: Any) -> Any:
             nonlocal out_tree
             outs, out_tree = tree.flatten(self.f(*tree.unflatten(in_tree, list(tracers))))
             return convert_leaves(
@@ -195,7 +210,7 @@ class Mapped:
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
 
-    def of_results(self, jaxpr, out_tree, mesh, manual):
+    def of_results(self, jaxpr: Any, out_tree: Any, mesh: Any, manual: Any) -> Any:
         """The specs of results."""
         places = tree.unflatten(out_tree, list(range(len(jaxpr.outvars))))
         found = self.specs(self.out_specs, places, "out_specs", mesh, manual)
@@ -203,7 +218,7 @@ class Mapped:
             check_rank(spec, aval, f"{self.who}: the spec of result leaf {i}")
         return found
 
-    def refuse_differing(self, jaxpr, in_specs, out_specs, mesh, manual):
+    def refuse_differing(self, jaxpr: Any, in_specs: Any, out_specs: Any, mesh: Any, manual: Any) -> None:
         """Refuse results that may differ over an axis that their spec leaves out."""
         ins = [frozenset(axes_of(spec)) for spec in in_specs]
         outs = varying_outputs(jaxpr, ins, frozenset(manual))
@@ -222,14 +237,14 @@ class Mapped:
 WORDS = {"in_specs": "arguments", "out_specs": "result"}
 
 
-def placed(x, mesh, spec):
+def placed(x: Any, mesh: Any, spec: Any) -> Any:
     """An argument of an eager call over the devices, if it is not committed to others."""
     if is_tracer(x) or getattr(x, "committed", False):  # what the function captured may be one of NumPy's
         return x
     return device_put(x, NamedSharding(mesh, spec))
 
 
-def as_written(x, wanted):
+def as_written(x: Any, wanted: Any) -> Any:
     """A result with the spec that was written, where its own says the same in fewer words: without a None at
     the end, or without an axis of one device.
     """
@@ -239,7 +254,7 @@ def as_written(x, wanted):
 
 
 @contextlib.contextmanager
-def as_current(mesh, manual):
+def as_current(mesh: Any, manual: Any) -> Iterator[Any]:
     """``mesh`` as the one that is meant where none is named, with these axes taken apart."""
     around = current.manual
     within = None if mesh_in_use() == mesh else current.within(mesh)
@@ -252,7 +267,7 @@ def as_current(mesh, manual):
             within.__exit__()
 
 
-def smap(f=None, /, *, in_axes=..., out_axes, axis_name):
+def smap(f: Any = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
     """``shard_map`` over one axis of the mesh of ``set_mesh``, with dimensions in the place of specs.
 
     Args:
@@ -271,7 +286,7 @@ def smap(f=None, /, *, in_axes=..., out_axes, axis_name):
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
 
-    def spec(axis):
+    def spec(axis: Any) -> Any:
         if axis is None:
             return PartitionSpec()
         if axis < 0:

@@ -1,9 +1,12 @@
 """Meshes: devices in a grid whose axes have names."""
 
+from __future__ import annotations
+
 import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import rabbet as rb
@@ -27,11 +30,11 @@ class AxisType(enum.Enum):
     Explicit = enum.auto()
     Manual = enum.auto()
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return self.name
 
 
-def meshes_from(value):
+def meshes_from(value: Any) -> Any:
     """The value of the setting ``meshes``: meshes, innermost last; None among them hides those before."""
     if isinstance(value, str) or not all(m is None or isinstance(m, AbstractMesh | Mesh) for m in value):
         raise ValueError("it is a tuple of meshes, and rb.set_mesh sets it")
@@ -50,31 +53,31 @@ rb.config.define(
 class Current(threading.local):
     """The meshes that were set on this thread, innermost last; an entry may be abstract, or None."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.entered = []
         self.manual = frozenset()  # the axes over which a ``shard_map`` around has taken arrays apart
 
     @property
-    def meshes(self):
+    def meshes(self) -> Any:
         """All of them."""
         return rb.config.meshes
 
-    def push(self, mesh):
+    def push(self, mesh: Any) -> None:
         """Make a mesh the current one."""
         self.entered.append(self.within(mesh))
 
-    def pop(self):
+    def pop(self) -> None:
         """Go back to the one before."""
         self.entered.pop().__exit__()
 
-    def within(self, mesh):
+    def within(self, mesh: Any) -> Any:
         """Make a mesh the current one; a context manager that has been entered."""
         override = rb.config.override(meshes=(*self.meshes, mesh))
         override.__enter__()
         return override
 
     @property
-    def innermost(self):
+    def innermost(self) -> Any:
         """The current mesh, or None."""
         return self.meshes[-1] if self.meshes else None
 
@@ -82,7 +85,7 @@ class Current(threading.local):
 current = Current()
 
 
-def checked_types(axis_types, count):
+def checked_types(axis_types: Any, count: Any) -> Any:
     """The types of ``count`` axes: by default ``Auto``."""
     if axis_types is None:
         return (AxisType.Auto,) * count
@@ -101,7 +104,7 @@ class _Axes:
     update: Callable
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         """The sizes of the axes by name."""
         return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
@@ -109,18 +112,18 @@ class _Axes:
     empty = property(lambda self: not self.axis_names, doc="Whether it has no axes.")
 
     @property
-    def size(self):
+    def size(self) -> Any:
         """How many devices."""
         return int(np.prod(self.axis_sizes, dtype=int)) if self.axis_names else 0
 
-    def _of_type(self, kind):
+    def _of_type(self, kind: Any) -> Any:
         return tuple([n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind])
 
     auto_axes = property(lambda self: self._of_type(AxisType.Auto), doc="Axes of type ``Auto``.")
     explicit_axes = property(lambda self: self._of_type(AxisType.Explicit), doc="Axes of type ``Explicit``.")
     manual_axes = property(lambda self: self._of_type(AxisType.Manual), doc="Axes of type ``Manual``.")
 
-    def _all_of(self, *kinds):
+    def _all_of(self, *kinds: Any) -> Any:
         return all(t in kinds for t in self.axis_types)
 
     are_all_axes_auto = property(lambda self: self._all_of(AxisType.Auto))
@@ -128,21 +131,21 @@ class _Axes:
     are_all_axes_manual = property(lambda self: self._all_of(AxisType.Manual))
     are_all_axes_explicit_or_manual = property(lambda self: self._all_of(AxisType.Explicit, AxisType.Manual))
 
-    def update_axis_types(self, name_to_type):
+    def update_axis_types(self, name_to_type: Any) -> Any:
         """A mesh whose axes have other types: a dict from names to these."""
         types = [name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True)]
         return self.update(axis_types=tuple(types))
 
-    def taken_apart(self, names):
+    def taken_apart(self, names: Any) -> Any:
         """The mesh within a function that is split by hand along these axes: they are of type ``Manual``."""
         others = [n for n in names if n in self.axis_names and n not in self.manual_axes]
         return self.update_axis_types(dict.fromkeys(others, AxisType.Manual)) if others else self
 
-    def _axes_text(self):
+    def _axes_text(self) -> Any:
         return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple]) or "()"
 
 
-def checked_names(names):
+def checked_names(names: Any) -> Any:
     """The names of axes as a tuple, each once."""
     names = (names,) if isinstance(names, str) else tuple(names)
     if len(set(names)) != len(names):
@@ -164,7 +167,9 @@ class AbstractMesh(_Axes):
       (('data', 'model'), 4)
     """
 
-    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+    def __init__(
+        self, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, abstract_device: Any = None
+    ) -> None:
         self.abstract_device = abstract_device
         self.axis_names = checked_names(axis_names)
         self.axis_sizes = tuple([int(n) for n in axis_sizes])
@@ -174,7 +179,7 @@ class AbstractMesh(_Axes):
 
     abstract_mesh = property(lambda self: self, doc="Itself.")
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None):
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> Any:
         """A mesh that differs in what is given."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
@@ -183,16 +188,16 @@ class AbstractMesh(_Axes):
             abstract_device=self.abstract_device,
         )
 
-    def _key(self):
+    def _key(self) -> Any:
         return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return type(other) is AbstractMesh and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"AbstractMesh({self._axes_text()}, axis_types={self.axis_types})"
 
 
@@ -215,7 +220,7 @@ class Mesh(_Axes):
       Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
 
-    def __init__(self, devices, axis_names, axis_types=None):
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
         grid = np.array(devices, object)
         if grid.ndim == 0:
             grid = grid.reshape((1,) * len(checked_names(axis_names)))
@@ -231,7 +236,7 @@ class Mesh(_Axes):
         self._hash = hash((self.group, self.axis_sizes, self.axis_names, self.axis_types))
 
     @property
-    def device_ids(self):
+    def device_ids(self) -> Any:
         """The numbers of the devices, an array of the mesh's shape."""
         return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
 
@@ -240,7 +245,7 @@ class Mesh(_Axes):
     is_multi_process = property(lambda self: len(self.local_devices) != self.devices.size)
     abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
 
-    def update(self, devices=None, axis_names=None, axis_types=None):
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Any:
         """A mesh that differs in what is given."""
         return Mesh(
             self.devices if devices is None else devices,
@@ -248,7 +253,7 @@ class Mesh(_Axes):
             self.axis_types if axis_types is None else axis_types,
         )
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return self is other or (
             type(other) is Mesh
             and self.group is other.group
@@ -256,29 +261,29 @@ class Mesh(_Axes):
             == (other.axis_sizes, other.axis_names, other.axis_types)
         )
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return self._hash
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"Mesh({self._axes_text()}, axis_types={self.axis_types})"
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return Mesh, (self.devices.tolist(), self.axis_names, self.axis_types)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         current.push(self)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         current.pop()
 
 
-def make_mesh(axis_sizes, axis_names, axis_types=None, *, devices=None):
+def make_mesh(axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
     """A mesh of the first devices, or of those given.
 
     Args:

@@ -1,6 +1,9 @@
 """``NamedSharding``: a mesh and a ``PartitionSpec``."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 from rabbet.errors import ShardingError
@@ -34,7 +37,7 @@ class NamedSharding(Sharding):
     __slots__ = ("_hash", "_mesh", "_spec", "other_memory")
 
     @folded
-    def __init__(self, mesh, spec, *, memory_kind=None):
+    def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
         if not isinstance(spec, PartitionSpec):
@@ -61,11 +64,11 @@ class NamedSharding(Sharding):
     num_devices = property(lambda self: self._mesh.size, doc="How many devices the mesh has.")
 
     @property
-    def memory_kind(self):
+    def memory_kind(self) -> Any:
         """The name of the memory in which arrays lie; None without devices, on an ``AbstractMesh``."""
         return self.other_memory if isinstance(self._mesh, AbstractMesh) else super().memory_kind
 
-    def __sharding__(self, name):
+    def __sharding__(self, name: Any) -> Any:
         """On an ``AbstractMesh``: the same on the mesh that is set, where its axes are these."""
         if not isinstance(self._mesh, AbstractMesh):
             return self
@@ -73,7 +76,7 @@ class NamedSharding(Sharding):
         return self if concrete is None else self.update(mesh=concrete)
 
     @property
-    def group(self):
+    def group(self) -> Any:
         """The devices as the place where programs run."""
         if isinstance(self._mesh, AbstractMesh):
             raise ShardingError(
@@ -83,11 +86,11 @@ class NamedSharding(Sharding):
         return self._mesh.group
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> Any:
         """Whether each device holds all of the array."""
         return all(self._mesh.shape[name] == 1 for name in axes_of(self._spec))
 
-    def entries(self, ndim):
+    def entries(self, ndim: Any) -> Any:
         """The spec with an entry for each of ``ndim`` dimensions."""
         if len(self._spec) > ndim:
             raise ShardingError(
@@ -95,44 +98,44 @@ class NamedSharding(Sharding):
             )
         return (*self._spec, *[None] * (ndim - len(self._spec)))
 
-    def tiles(self, ndim):
+    def tiles(self, ndim: Any) -> Any:
         """How arrays are cut: see ``Sharding.tiles``."""
         return _tiles(self._mesh, self.entries(ndim))
 
-    def like(self, counts, parts):
+    def like(self, counts: Any, parts: Any) -> Any:
         """The sharding on this mesh with these tiles, or None."""
         spec = spec_of_tiles(self._mesh, counts, parts)
         return None if spec is None else NamedSharding(self._mesh, spec)
 
-    def text(self, ndim):
+    def text(self, ndim: Any) -> Any:
         """The mesh and the dimensions, as Shardy writes them."""
         return spec_text(self._mesh, self.entries(ndim))
 
-    def attributes(self, ndim):
+    def attributes(self, ndim: Any) -> Any:
         """What the compiler is told of an argument or result."""
         kind = "" if self.other_memory is None else f', mhlo.memory_kind = "{self.other_memory}"'
         return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
 
-    def in_types(self, ndim):
+    def in_types(self, ndim: Any) -> Any:
         """What types say of axes of type ``Explicit``, or None."""
         mesh = self._mesh
         if not mesh.explicit_axes:
             return None
         return spread_of(mesh.abstract_mesh, explicit_entries(mesh, self.entries(ndim)))
 
-    def asked(self, aval):
+    def asked(self, aval: Any) -> Any:
         """On a mesh whose axes are all explicit, what the type of a result says."""
         if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
             return None
         return self.with_spec(PartitionSpec(*entries_of(aval)))
 
-    def constrain(self, x):
+    def constrain(self, x: Any) -> Any:
         """A traced value laid out so, in the memory that it names."""
         from rabbet_parallel.constraints import constrained
 
         return self.moved(constrained(x, self))
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> Any:
         """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""
         return NamedSharding(
             changes.get("mesh", self._mesh),
@@ -140,15 +143,15 @@ class NamedSharding(Sharding):
             memory_kind=changes.get("memory_kind", self.other_memory),
         )
 
-    def with_spec(self, spec):
+    def with_spec(self, spec: Any) -> Any:
         """The same with another spec."""
         return self.update(spec=spec)
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: Any) -> Any:
         """The same in another memory of the devices."""
         return self.update(memory_kind=kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return self is other or (
             type(other) is NamedSharding
             and self._hash == other._hash
@@ -157,39 +160,39 @@ class NamedSharding(Sharding):
             and self.other_memory == other.other_memory
         )
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return self._hash
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
         return f"NamedSharding(mesh={self._mesh!s}, spec={self._spec}{kind})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _remake, (self._mesh, self._spec, self.other_memory)
 
 
-def _remake(mesh, spec, memory_kind):
+def _remake(mesh: Any, spec: Any, memory_kind: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
-def spec_text(mesh, entries, further=False):
+def spec_text(mesh: Any, entries: Any, further: Any = False) -> Any:
     """A mesh and how its axes cut dimensions, as Shardy writes them; ``further``: other axes may, too."""
     free = [further or e is UNCONSTRAINED for e in entries]
     dims = [_braces(() if e is UNCONSTRAINED else names_in(e), f) for e, f in zip(entries, free, strict=True)]
     return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
 
 
-def _braces(names, further):
+def _braces(names: Any, further: Any) -> Any:
     return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
 
 
 @functools.lru_cache(maxsize=256)
-def mesh_text(mesh):
+def mesh_text(mesh: Any) -> Any:
     """A mesh as Shardy writes it in place, without devices: these are the program's own, in order."""
     return f"mesh<[{', '.join([quoted(n, s) for n, s in mesh.shape_tuple])}]>"
 
 
-def quoted(name, size):
+def quoted(name: Any, size: Any) -> Any:
     """An axis as Shardy writes it."""
     if not isinstance(name, str) or '"' in name or "\\" in name:
         raise ShardingError(f"the axes of a mesh on which programs run are named by strings, got {name!r}")
@@ -197,7 +200,7 @@ def quoted(name, size):
 
 
 @functools.lru_cache(maxsize=1024)
-def _tiles(mesh, entries):
+def _tiles(mesh: Any, entries: Any) -> Any:
     sizes = mesh.shape
     place = dict(zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(sizes), -1), strict=True))
     counts, parts = [], np.zeros((mesh.size, len(entries)), int)
@@ -210,7 +213,7 @@ def _tiles(mesh, entries):
     return tuple(counts), parts
 
 
-def spec_of_tiles(mesh, counts, parts):
+def spec_of_tiles(mesh: Any, counts: Any, parts: Any) -> Any:
     """The ``PartitionSpec`` on ``mesh`` with these tiles, or None: some cuts are finer than its axes."""
     shape, ndim = mesh.axis_sizes, parts.shape[1]
     grid = parts.reshape((*shape, ndim))
@@ -232,14 +235,14 @@ def spec_of_tiles(mesh, counts, parts):
     return spec if again_counts == tuple(counts) and (again == parts).all() else None
 
 
-def with_devices(mesh, concrete):
+def with_devices(mesh: Any, concrete: Any) -> Any:
     """An ``AbstractMesh`` on the devices of a mesh of the same axes, or None."""
     if concrete is None or (concrete.axis_sizes, concrete.axis_names) != (mesh.axis_sizes, mesh.axis_names):
         return None
     return concrete.update(axis_types=mesh.axis_types)
 
 
-def as_sharding(given, who):
+def as_sharding(given: Any, who: Any) -> Any:
     """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``.
 
     Raises:

@@ -7,8 +7,11 @@ the same values, until the inner ``pmap`` gives each of them its example, and af
 together again.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from rabbet import lax
@@ -19,7 +22,7 @@ from rabbet.extend.functions import array_or_tracer
 class NeedsAxis(BaseException):
     """An inner ``pmap`` needs an axis of the mesh. It never leaves the outermost one."""
 
-    def __init__(self, name, size):
+    def __init__(self, name: Any, size: Any) -> None:
         super().__init__(name, size)
         self.axis = name, size
 
@@ -36,7 +39,7 @@ class Around(threading.local):
     names: tuple = ()
 
     @contextlib.contextmanager
-    def function(self, name, mesh=None):
+    def function(self, name: Any, mesh: Any = None) -> Iterator[Any]:
         """While the function of one is traced, which maps along the axis ``name``."""
         before = self.mesh, self.names
         self.mesh, self.names = before[0] if mesh is None else mesh, (*before[1], name)
@@ -49,7 +52,7 @@ class Around(threading.local):
 around = Around()
 
 
-def axis_for(who, name, size):
+def axis_for(who: Any, name: Any, size: Any) -> Any:
     """The axis along which an inner ``pmap`` maps; ``name`` is None where it has none.
 
     Raises:
@@ -69,14 +72,14 @@ def axis_for(who, name, size):
     return wanted
 
 
-def example(name, x, place):
+def example(name: Any, x: Any, place: Any) -> Any:
     """This device's example, of a value that all along the axis have; None: all of it is the same."""
     if place is None:
         return x
     return lax.dynamic_index_in_dim(x, lax.axis_index(name), place, keepdims=False)
 
 
-def together(name, x, place):
+def together(name: Any, x: Any, place: Any) -> Any:
     """The results of all examples, in all devices along the axis; None: that of the first one."""
     found = lax.all_gather(array_or_tracer(x), name, axis=place or 0)
     return lax.index_in_dim(found, 0, 0, keepdims=False) if place is None else found

@@ -5,6 +5,10 @@ tells which dimensions go together; the compiler then asks what each device is t
 device, within ``shard_map`` and for transformations, it is its own program.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from rabbet import ShapeDtypeStruct, config, tree
 from rabbet.errors import ShardingError
@@ -20,8 +24,12 @@ from rabbet_parallel.meshes import AxisType, Mesh
 from rabbet_parallel.named import NamedSharding, spec_of_tiles
 from rabbet_parallel.specs import PartitionSpec
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+    from rabbet.extend.rules import Site
 
-def partitioned_type(*avals, jaxpr, call, consts):
+
+def partitioned_type(*avals: Any, jaxpr: Any, call: Any, consts: Any) -> Any:
     return jaxpr.out_avals
 
 
@@ -32,7 +40,7 @@ custom_partitioning = Primitive(
 
 
 @custom_partitioning.rule("lower")
-def lower_custom_partitioning(op, *names):
+def lower_custom_partitioning(op: Site, *names: Any) -> Any:
     jaxpr, call, consts = op.params["jaxpr"], op.params["call"], op.params["consts"]
     if not op.is_cut_up:
         return op.inline(jaxpr, names)
@@ -49,12 +57,12 @@ def lower_custom_partitioning(op, *names):
 
 
 @custom_partitioning.rule("body")
-def body_custom_partitioning(op, interpreter, args):
+def body_custom_partitioning(op: Op, interpreter: Any, args: Any) -> Any:
     return interpreter.at_this_level(evaluate, op.params["jaxpr"], args)
 
 
 @custom_partitioning.rule("steps")
-def steps_of_custom_partitioning(op, args, run):
+def steps_of_custom_partitioning(op: Op, args: Any, run: Any) -> None:
     run(op.params["jaxpr"], args)
 
 
@@ -65,18 +73,18 @@ held = Primitive(
 
 
 @held.rule("lower")
-def lower_held(op):
+def lower_held(op: Site) -> Any:
     return op.constant(op.params["value"].array, op.out)
 
 
 class Held:
     """An array within a program, as NumPy has it."""
 
-    def __init__(self, x):
+    def __init__(self, x: Any) -> None:
         self.aval, self.array = typeof(x), np.asarray(x)
 
 
-def mesh_of(sharding):
+def mesh_of(sharding: Any) -> Any:
     """The mesh of a sharding that arguments have, with the compiler's own axes."""
     if not isinstance(sharding, NamedSharding):
         return None
@@ -87,7 +95,7 @@ def mesh_of(sharding):
 class Asked:
     """What the compiler asks about one call in a program."""
 
-    def __init__(self, call, mesh, in_avals, out_avals):
+    def __init__(self, call: Any, mesh: Any, in_avals: Any, out_avals: Any) -> None:
         if mesh is None:
             raise ShardingError(
                 f"{call.who}: its program runs over several devices, and none of its arguments is laid out "
@@ -97,11 +105,11 @@ class Asked:
         self.rule = call.rule(mesh, in_avals, out_avals)
         self.settings = config.overrides()
 
-    def __call__(self, ins, outs):
+    def __call__(self, ins: Any, outs: Any) -> Any:
         with config.override(**self.settings):
             return self.answer(ins, outs)
 
-    def answer(self, ins, outs):
+    def answer(self, ins: Any, outs: Any) -> Any:
         """What each device computes, and how operands and results lie: see ``Site.partitioner``."""
         call = self.call
         of_ins, of_outs = (self.rule.operands, self.rule.results) if self.rule else (None, None)
@@ -127,7 +135,7 @@ class Asked:
         manual = Manual(mesh, frozenset(mesh.axis_names))
         return jaxpr, manual, tiles(self.in_avals, of_args), tiles(self.out_avals, of_result)
 
-    def described(self, avals, tiles, mappings):
+    def described(self, avals: Any, tiles: Any, mappings: Any) -> Any:
         """Shapes, dtypes and shardings, as ``partition`` gets them."""
         if mappings is not None:
             whole = whole_dimensions(self.rule, [a.shape for a in avals], mappings)
@@ -135,7 +143,7 @@ class Asked:
         pairs = zip(avals, tiles, strict=True)
         return [ShapeDtypeStruct(a.shape, a.dtype, sharding=self.sharding(t)) for a, t in pairs]
 
-    def sharding(self, tiles):
+    def sharding(self, tiles: Any) -> Any:
         """A sharding on the mesh that is cut so."""
         spec = spec_of_tiles(self.mesh, *tiles) if self.call.decode_shardings else None
         if spec is None:
@@ -143,7 +151,7 @@ class Asked:
         ndim = len(tiles[0])
         return NamedSharding(self.mesh, PartitionSpec(*spec, *[None] * (ndim - len(spec))))
 
-    def given(self, shardings, treedef, avals, what, mesh):
+    def given(self, shardings: Any, treedef: Any, avals: Any, what: Any, mesh: Any) -> Any:
         """The shardings that ``partition`` returned, one for each array."""
         flat, found = tree.flatten(shardings)
         if found != treedef:
@@ -160,11 +168,11 @@ class Asked:
             sharding.check(aval.shape)
         return flat
 
-    def staged(self, function, mesh, types, wanted):
+    def staged(self, function: Any, mesh: Any, types: Any, wanted: Any) -> Any:
         """The program of one device."""
         who, out_tree = self.call.who, self.call.out_tree
 
-        def flat(*parts):
+        def flat(*parts: Any) -> Any:
             outs, found = tree.flatten(function(*tree.unflatten(self.call.in_tree, list(parts))))
             if found != out_tree:
                 raise TypeError(
@@ -191,7 +199,7 @@ class Asked:
             return stage(whole, types, self.call.name).jaxpr
 
 
-def uncut(tiles, dimensions):
+def uncut(tiles: Any, dimensions: Any) -> Any:
     """Tiles in which these dimensions are whole."""
     counts, parts = tiles
     parts = parts.copy()
@@ -199,7 +207,7 @@ def uncut(tiles, dimensions):
     return tuple([1 if d in dimensions else n for d, n in enumerate(counts)]), parts
 
 
-def part(aval, sharding):
+def part(aval: Any, sharding: Any) -> Any:
     """The type of one device's part."""
     return aval.update(shape=sharding.shard_shape(aval.shape), spread=None)
 

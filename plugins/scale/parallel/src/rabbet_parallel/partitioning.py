@@ -1,5 +1,7 @@
 """``custom_partitioning``: a function whose author says how the compiler cuts it up over devices."""
 
+from __future__ import annotations
+
 import inspect
 from typing import Any
 
@@ -45,7 +47,7 @@ class custom_partitioning:
       (4, 4)
     """
 
-    def __init__(self, fun, static_argnums=()):
+    def __init__(self, fun: Any, static_argnums: Any = ()) -> None:
         if not callable(fun):
             raise TypeError(f"custom_partitioning takes a function, got {describe_value(fun)}")
         wraps(fun)(self)
@@ -55,10 +57,18 @@ class custom_partitioning:
         self.sharding_rule, self.decode_shardings = None, True
 
     def def_partition(
-        self, partition, infer_sharding_from_operands=None, propagate_user_sharding=None,
-        decode_shardings=True, sharding_rule=None, *, reduction_factors=(), need_replication_factors=(),
-        permutation_factors=(), **factor_sizes,
-    ):  # fmt: skip
+        self,
+        partition: Any,
+        infer_sharding_from_operands: Any = None,
+        propagate_user_sharding: Any = None,
+        decode_shardings: Any = True,
+        sharding_rule: Any = None,
+        *,
+        reduction_factors: Any = (),
+        need_replication_factors: Any = (),
+        permutation_factors: Any = (),
+        **factor_sizes: Any,
+    ) -> Any:
         """Say how the function is cut up.
 
         Args:
@@ -102,7 +112,7 @@ class custom_partitioning:
         self.decode_shardings = decode_shardings
         return partition
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         who = f"custom_partitioning of {describe_function(self.fun)}"
         if self.partition is None:
             raise AttributeError(f"{who}: say how it is cut up with def_partition before it is called")
@@ -122,7 +132,7 @@ class custom_partitioning:
         op = partitioned.op(jaxpr=consts_as_inputs(closed), call=call, consts=len(closed.consts))
         return tree.unflatten(call.out_tree, op(*closed.consts, *leaves))
 
-    def by_position(self, who, args, kwargs):
+    def by_position(self, who: Any, args: Any, kwargs: Any) -> Any:
         """The arguments by position, with the defaults of static ones and of those in between."""
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         last = max(self.static_argnums, default=-1)
@@ -141,13 +151,13 @@ class Call:
 
     out_tree: Any = None
 
-    def __init__(self, function, who, static, in_tree):
+    def __init__(self, function: Any, who: Any, static: Any, in_tree: Any) -> None:
         self.fun, self.name, self.who = function.fun, name_of(function.fun), who
         self.static, self.in_tree = static, in_tree
         self.partition, self.decode_shardings = function.partition, function.decode_shardings
         self.sharding_rule = function.sharding_rule
 
-    def flat(self, args, numbers, leaves):
+    def flat(self, args: Any, numbers: Any, leaves: Any) -> Any:
         """The function on leaves."""
         arrays = iter(tree.unflatten(self.in_tree, list(leaves)))
         given = [x if i in numbers else next(arrays) for i, x in enumerate(args)]
@@ -157,7 +167,7 @@ class Call:
             lambda i, x: f"{self.who} must return arrays, result leaf {i} is {describe_value(x)}",
         )  # fmt: skip
 
-    def rule(self, mesh, ins, outs):
+    def rule(self, mesh: Any, ins: Any, outs: Any) -> Any:
         """The ``SdyShardingRule`` for arrays of these types, or None."""
         rule = self.sharding_rule
         if callable(rule) and not isinstance(rule, SdyShardingRule):

@@ -1,5 +1,9 @@
 """Arrays for ``pmap``: of parts that are given for each device."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet import device_put, lax, tree
 from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.transform import typeof
@@ -11,7 +15,7 @@ from rabbet_parallel.rows import UNNAMED
 from rabbet_parallel.specs import PartitionSpec
 
 
-def device_put_sharded(shards, devices):
+def device_put_sharded(shards: Any, devices: Any) -> Any:
     """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the
     devices.
 
@@ -28,7 +32,7 @@ def device_put_sharded(shards, devices):
         raise ValueError(f"device_put_sharded: {len(shards)} shards for {len(devices)} devices")
     sharding = NamedSharding(Mesh(devices, (UNNAMED,)), PartitionSpec(UNNAMED))
 
-    def together(*given):
+    def together(*given: Any) -> Any:
         parts = [array_or_tracer(p) for p in given]
         if len({(typeof(p).shape, typeof(p).dtype) for p in parts}) != 1:
             kinds = ", ".join(sorted({typeof(p).str_short() for p in parts}))
@@ -40,7 +44,7 @@ def device_put_sharded(shards, devices):
     return tree.map(together, *shards)
 
 
-def device_put_replicated(x, devices):
+def device_put_replicated(x: Any, devices: Any) -> Any:
     """``x``, a pytree of arrays, once for each device, with a new first dimension over the devices.
 
     Example:

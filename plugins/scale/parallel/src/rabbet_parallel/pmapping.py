@@ -1,5 +1,7 @@
 """``pmap``: a function mapped over a dimension, each example on a device of its own; and arrays for it."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -47,9 +49,17 @@ class Made(NamedTuple):
 
 
 def pmap(
-    fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
-    axis_size=None, donate_argnums=(),
-):  # fmt: skip
+    fun: Any,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    devices: Any = None,
+    backend: Any = None,
+    axis_size: Any = None,
+    donate_argnums: Any = (),
+) -> Any:
     """A compiled function that maps ``fun`` over a dimension of its arguments, each example on a device of
     its own.
 
@@ -93,7 +103,7 @@ def pmap(
 
     @folds_itself
     @wraps(fun)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             if around.names:
                 return mapped.within(args, kwargs)
@@ -110,7 +120,7 @@ def pmap(
             raise
 
     @folded
-    def lower(*args, **kwargs):
+    def lower(*args: Any, **kwargs: Any) -> Any:
         return mapped.on_devices(args, kwargs, mapped.lowered)
 
     call.lower = lower
@@ -120,7 +130,18 @@ def pmap(
 class Pmapped:
     """Behind the function that ``pmap`` returns: a compiled ``shard_map`` for each structure of arguments."""
 
-    def __init__(self, fun, name, in_axes, out_axes, static, devices, backend, size, donated):
+    def __init__(
+        self,
+        fun: Any,
+        name: Any,
+        in_axes: Any,
+        out_axes: Any,
+        static: Any,
+        devices: Any,
+        backend: Any,
+        size: Any,
+        donated: Any,
+    ) -> None:
         self.fun, self.name, self.in_axes, self.out_axes = fun, name, in_axes, out_axes
         self.static, self.donated = as_tuple(static), as_tuple(donated)
         self.devices, self.backend, self.size = devices, backend, size
@@ -130,12 +151,12 @@ class Pmapped:
         self.placed: dict = {}
         on_clear_caches(Pmapped.clear_cache, of=self)
 
-    def clear_cache(self):
+    def clear_cache(self) -> None:
         """Forget every program."""
         self.compiled.clear()
         self.placed.clear()
 
-    def on_devices(self, args, kwargs, use):
+    def on_devices(self, args: Any, kwargs: Any, use: Any) -> Any:
         """``use(compiled, leaves)``: the compiled function for these arguments, and those that it takes."""
         given = self.given(args, kwargs)
         while True:
@@ -158,7 +179,7 @@ class Pmapped:
                 self.inner[given.key] = (*self.inner.get(given.key, ()), needs.axis)
                 del self.compiled[given.key]
 
-    def run(self, made, leaves, key):
+    def run(self, made: Any, leaves: Any, key: Any) -> Any:
         """The function's results on leaves."""
         self.refuse_double_use(key, leaves, made.donated)
         out = made.compiled(*leaves)
@@ -167,12 +188,12 @@ class Pmapped:
                 leaves[i].delete()  # the array on the only device of one is not gone yet
         return out
 
-    def lowered(self, made, leaves, key):
+    def lowered(self, made: Any, leaves: Any, key: Any) -> Any:
         """What ``jit`` makes of it before it is compiled; it takes what the user's function takes."""
         structure, _, _, count, static = key
         fixed = dict(static)
 
-        def whole(*args, **kwargs):
+        def whole(*args: Any, **kwargs: Any) -> Any:
             moving = tuple([a for n, a in enumerate(args) if n not in fixed])
             return made.compiled(*tree.leaves((moving, kwargs)))
 
@@ -183,14 +204,14 @@ class Pmapped:
         of_trees = rabbet.jit(wraps(self.fun)(whole), static_argnums=tuple(fixed), donate_argnums=donated)
         return of_trees.lower(*args, **kwargs)
 
-    def remember(self, made, args, leaves, key):
+    def remember(self, made: Any, args: Any, leaves: Any, key: Any) -> None:
         """That arguments which lie like these need not be looked at the next time."""
         if not all(type(x) is rabbet.Array and x is y for x, y in zip(args, leaves, strict=True)):
             return
         run = (lambda *leaves: self.run(made, leaves, key)) if made.donated else made.compiled
         self.placed[tuple([x.spec for x in args])] = run
 
-    def refuse_double_use(self, key, leaves, donated):
+    def refuse_double_use(self, key: Any, leaves: Any, donated: Any) -> None:
         """Refuse a donated array that stands in another place, too.
 
         Raises:
@@ -210,7 +231,7 @@ class Pmapped:
                     f"{' and '.join(names)}, and is donated; donate a copy"
                 )
 
-    def within(self, args, kwargs):
+    def within(self, args: Any, kwargs: Any) -> Any:
         """The same within the function of another pmap."""
         given = self.given(args, kwargs)
         structure, places, size, count, static = given.key
@@ -224,7 +245,7 @@ class Pmapped:
             [together(name, x, self.out_place(p, x)) for x, p in zip(outs, wanted, strict=True)]
         )
 
-    def given(self, args, kwargs):
+    def given(self, args: Any, kwargs: Any) -> Any:
         """The ``Given`` of a call."""
         count = len(args)
         static = tuple([(n % count, args[n]) for n in self.static if -count <= n < count])
@@ -247,7 +268,7 @@ class Pmapped:
         places = tuple([self.place(p, x, i) for i, (p, x) in enumerate(zip(places, leaves, strict=True))])
         return Given((structure, places, self.size_of(leaves, places), count, static), leaves)
 
-    def applied(self, leaves, structure, count, static):
+    def applied(self, leaves: Any, structure: Any, count: Any, static: Any) -> Any:
         """The results of the function on leaves: their leaves, for each its ``out_axes``, and their tree."""
         fixed = dict(static)
         moving, kwargs = tree.unflatten(structure, leaves)
@@ -258,11 +279,11 @@ class Pmapped:
         wanted = tree.broadcast_prefix(self.out_axes, result, is_none, names=names)
         return [array_or_tracer(x) for x in outs], wanted, out_tree
 
-    def out_place(self, place, x):
+    def out_place(self, place: Any, x: Any) -> Any:
         """Where the mapped dimension of a result stands, from the front; ``x`` has none yet."""
         return place if place is None or place >= 0 else place + typeof(x).ndim + 1
 
-    def place(self, axis, x, i):
+    def place(self, axis: Any, x: Any, i: Any) -> Any:
         """The mapped dimension of an argument leaf, from the front."""
         ndim = typeof(x).ndim
         if axis is None:
@@ -271,7 +292,7 @@ class Pmapped:
             raise ValueError(f"{self.who}: in_axes is {axis} for argument leaf {i}, {typeof(x).str_short()}")
         return axis % ndim
 
-    def size_of(self, leaves, places):
+    def size_of(self, leaves: Any, places: Any) -> Any:
         """How many examples there are."""
         sizes = {typeof(x).shape[p] for x, p in zip(leaves, places, strict=True) if p is not None}
         if self.size is not None:
@@ -283,11 +304,11 @@ class Pmapped:
             raise ValueError(f"{self.who}: there are no examples, the mapped dimensions have the size 0")
         return sizes.pop()
 
-    def there(self):
+    def there(self) -> Any:
         """The devices that there are for it."""
         return all_devices(self.backend) if self.devices is None else self.devices
 
-    def mesh(self, size, inner):
+    def mesh(self, size: Any, inner: Any) -> Any:
         """As many devices as there are examples, with those of each pmap within: of all processes, and this
         one's own.
         """
@@ -298,14 +319,14 @@ class Pmapped:
         mesh = Mesh(grid, names)
         return mesh, mesh if own is grid else Mesh(own, names)
 
-    def compile(self, key, inner):
+    def compile(self, key: Any, inner: Any) -> Any:
         """The function on leaves, a compiled ``shard_map``, and what puts leaves where it wants them."""
         structure, places, size, count, static = key
         mesh, own = self.mesh(size, inner)
         axis = mesh.axis_names[0]
         fixed = dict(static)
 
-        def one(*leaves):
+        def one(*leaves: Any) -> Any:
             own = [x if p is None else lax.squeeze(x, (p,)) for x, p in zip(leaves, places, strict=True)]
             with around.function(axis, mesh):
                 outs, wanted, out_tree = self.applied(own, structure, count, static)
@@ -316,7 +337,7 @@ class Pmapped:
 
         ins = tuple([PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis) for p in places])
 
-        def spec(p):
+        def spec(p: Any) -> Any:
             if p is not None and p < 0:
                 raise ValueError(f"{self.who}: out_axes count from the front, got {p}")
             return PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis)
@@ -330,7 +351,7 @@ class Pmapped:
         compiled = rabbet.jit(mapped, donate_argnums=donated or None)
         return Made(rows.results(compiled), rows.placed, donated)
 
-    def donated_leaves(self, structure, count, fixed):
+    def donated_leaves(self, structure: Any, count: Any, fixed: Any) -> Any:
         """The positions of the leaves that may be reused."""
         moving, _ = tree.unflatten(structure, list(range(structure.num_leaves)))
         positions = [n for n in range(count) if n not in fixed]
@@ -340,12 +361,12 @@ class Pmapped:
         ]
 
 
-def is_none(node):
+def is_none(node: Any) -> Any:
     """Whether a node is None."""
     return node is None
 
 
-def as_tuple(numbers):
+def as_tuple(numbers: Any) -> Any:
     """Positions as a tuple."""
     return (numbers,) if isinstance(numbers, int) else tuple(numbers)
 

@@ -9,7 +9,10 @@ operation. The cotangent of a result that several devices hold is shared out amo
 that several devices were given is added up.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.errors import ShardingError
@@ -25,8 +28,22 @@ from rabbet_parallel.local import global_type, local_type, shardings_text, unmen
 from rabbet_parallel.manual import Manual
 from rabbet_parallel.specs import PartitionSpec, names_in
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+    from rabbet.extend.rules import Site
 
-def shard_map_type(*avals, jaxpr, mesh, manual, in_specs, out_specs, sharding, name, typed):
+
+def shard_map_type(
+    *avals: Any,
+    jaxpr: Any,
+    mesh: Any,
+    manual: Any,
+    in_specs: Any,
+    out_specs: Any,
+    sharding: Any,
+    name: Any,
+    typed: Any,
+) -> Any:
     for aval, spec, local in zip(avals, in_specs, jaxpr.in_avals, strict=True):
         found = local_type(aval, mesh, spec, manual)
         if (found.shape, found.dtype) != (local.shape, local.dtype):
@@ -43,14 +60,14 @@ shard_map = Primitive(
 )  # fmt: skip
 
 
-def axes_of_op(params):
+def axes_of_op(params: Any) -> Any:
     """What to bind around its program: pairs of a manual axis and its size, and that types speak of them."""
     axes = [(n, params["mesh"].shape[n]) for n in params["manual"]]
     return axes_of_devices(axes, params["typed"])
 
 
 @shard_map.rule("varying")
-def varying_shard_map(op, *ins):
+def varying_shard_map(op: Op, *ins: Any) -> Any:
     inner = op.params["manual"]
     if not op.params["typed"]:
         return [frozenset().union(*ins)] * len(op.params["out_specs"])
@@ -61,7 +78,7 @@ def varying_shard_map(op, *ins):
 
 
 @shard_map.rule("lower")
-def lower_shard_map(op, *names):
+def lower_shard_map(op: Site, *names: Any) -> Any:
     params, mesh, jaxpr = op.params, op["mesh"], op["jaxpr"]
     if op.ordered_effects:
         raise NotImplementedError(
@@ -89,7 +106,7 @@ def lower_shard_map(op, *names):
         )
 
 
-def refuse_other_mesh(params, around):
+def refuse_other_mesh(params: Any, around: Any) -> None:
     """Raise for a ``shard_map`` within another one that takes apart what is apart, or has other devices."""
     mesh, twice = params["mesh"], sorted(around.axes.intersection(params["manual"]))
     same = (mesh.axis_names, mesh.axis_sizes) == (around.mesh.axis_names, around.mesh.axis_sizes)
@@ -102,7 +119,7 @@ def refuse_other_mesh(params, around):
 
 
 @shard_map.rule("body")
-def body_shard_map(op, interpreter, args):
+def body_shard_map(op: Op, interpreter: Any, args: Any) -> Any:
     params = op.params
     mesh = params["mesh"]
     leaves, structures = take_apart(interpreter, entering(interpreter, args))
@@ -126,7 +143,9 @@ def body_shard_map(op, interpreter, args):
     return put_together(interpreter, outs, made(params, body, in_specs, out_specs)(*consts, *leaves))
 
 
-def with_state(interpreter, params, body, operands, in_specs, outs, ranks):
+def with_state(
+    interpreter: Any, params: Any, body: Any, operands: Any, in_specs: Any, outs: Any, ranks: Any
+) -> Any:
     """The program for an interpreter that threads a state: each device begins with the one that is there, and
     their states leave as rows of which the interpreter makes one.
     """
@@ -134,7 +153,7 @@ def with_state(interpreter, params, body, operands, in_specs, outs, ranks):
     out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, params["manual"])
     count = state.treedef.num_leaves
 
-    def rows(*args):
+    def rows(*args: Any) -> Any:
         results = evaluate(body, args)
         first = len(results) - count
         return [*results[:first], *[lax.expand_dims(x, (0,)) for x in results[first:]]]
@@ -150,7 +169,7 @@ def with_state(interpreter, params, body, operands, in_specs, outs, ranks):
     return values
 
 
-def specs_of_leaves(interpreter, structures, specs, ranks, manual):
+def specs_of_leaves(interpreter: Any, structures: Any, specs: Any, ranks: Any, manual: Any) -> Any:
     """The specs of the leaves of payloads whose values have the given ones."""
     found = []
     over = tuple([n for n in names_in(interpreter.added_over) if n in manual])
@@ -162,7 +181,7 @@ def specs_of_leaves(interpreter, structures, specs, ranks, manual):
     return found
 
 
-def made(params, jaxpr, in_specs, out_specs):
+def made(params: Any, jaxpr: Any, in_specs: Any, out_specs: Any) -> Any:
     """The operator for another program and its specs."""
     return shard_map.op(
         jaxpr=jaxpr, mesh=params["mesh"], manual=params["manual"], in_specs=tuple(in_specs),
@@ -171,7 +190,7 @@ def made(params, jaxpr, in_specs, out_specs):
 
 
 @shard_map.rule("split")
-def split_shard_map(op, flags):
+def split_shard_map(op: Op, flags: Any) -> Any:
     """Residuals leave with one more dimension in front, along which the devices' own are put together."""
     from rabbet_autodiff.splitting import Halves, is_needed, split
 
@@ -184,11 +203,11 @@ def split_shard_map(op, flags):
     local = [v.aval for v in halves.known.outvars[count:]]
     wide = [a.update(shape=(1, *a.shape)) for a in local]
 
-    def known(*args):
+    def known(*args: Any) -> Any:
         outs = evaluate(halves.known, args)
         return [*outs[:count], *[lax.reshape(r, w.shape) for r, w in zip(outs[count:], wide, strict=True)]]
 
-    def linear(*args):
+    def linear(*args: Any) -> Any:
         p = len(halves.passed)
         held = [lax.reshape(r, a.shape) for r, a in zip(args[p : p + n], local, strict=True)]
         return evaluate(halves.linear, [*args[:p], *held, *args[p + n :]])
@@ -222,7 +241,7 @@ def split_shard_map(op, flags):
 
 
 @shard_map.rule("transpose")
-def transpose_shard_map(op, cts, *operands):
+def transpose_shard_map(op: Op, cts: Any, *operands: Any) -> Any:
     params = op.params
     mesh, manual, ins, jaxpr = params["mesh"], params["manual"], params["in_specs"], params["jaxpr"]
     linear = tuple([type(x) is Linear for x in operands])
@@ -242,7 +261,7 @@ def transpose_shard_map(op, cts, *operands):
     targets = [s for s, there in zip(targets, produced, strict=True) if there]
     first = len(captured) + len(known)
 
-    def shared_out(ct, spec, aval):
+    def shared_out(ct: Any, spec: Any, aval: Any) -> Any:
         shared = unmentioned(spec, mesh, manual)
         if params["typed"]:
             shared = [n for n in shared if varying.differs(aval, n)]
@@ -250,14 +269,14 @@ def transpose_shard_map(op, cts, *operands):
         count = math.prod([mesh.shape[n] for n in shared])
         return ct if count == 1 or typeof(ct).kind not in "fc" else lax.mul(ct, 1.0 / count)
 
-    def added_up(ct, spec):
+    def added_up(ct: Any, spec: Any) -> Any:
         if params["typed"]:  # as the types of operands have asked for already
             return ct
         for name in unmentioned(spec, mesh, manual):
             ct = psum(ct, axis=name, size=mesh.shape[name], groups=None)
         return ct
 
-    def backwards(*args):
+    def backwards(*args: Any) -> Any:
         cotangents = zip(args[first:], given_specs, given_types, strict=True)
         ends = [shared_out(ct, s, a) for ct, s, a in cotangents]
         found = evaluate(body, [*args[:first], *ends])

@@ -1,7 +1,10 @@
 """``reshard``, ``auto_axes`` and ``explicit_axes``: arrays laid out anew, and who decides how results lie."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
+from typing import Any
 
 from rabbet import Array, tree
 from rabbet.errors import ShardingError
@@ -19,7 +22,7 @@ from rabbet_parallel.named import NamedSharding
 from rabbet_parallel.specs import PartitionSpec, names_in
 
 
-def reshard(xs, out_shardings):
+def reshard(xs: Any, out_shardings: Any) -> Any:
     """``xs`` laid over devices as asked.
 
     Args:
@@ -39,7 +42,7 @@ def reshard(xs, out_shardings):
     return with_sharding_constraint(xs, out_shardings)
 
 
-def auto_axes(f=None, /, *, axes=None, out_sharding=None):
+def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
     """A function within which the compiler decides how values lie; its results lie as asked.
 
     Args:
@@ -60,7 +63,7 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
 
     @wraps(f)
     @folded
-    def call(*args, out_sharding=out_sharding, **kwargs):
+    def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         if out_sharding is None:
             raise TypeError(
                 f"auto_axes of {describe_function(f)}: give out_sharding, there or in the call: how "
@@ -76,7 +79,7 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
     return call
 
 
-def with_auto(mesh, axes):
+def with_auto(mesh: Any, axes: Any) -> Any:
     """A mesh of which these axes are of type ``Auto``; None: all.
 
     Raises:
@@ -90,7 +93,7 @@ def with_auto(mesh, axes):
     return mesh.update(axis_types=tuple([AxisType.Auto if n in axes else t for n, t in named]))
 
 
-def hidden_leaf(x, axes):
+def hidden_leaf(x: Any, axes: Any) -> Any:
     """An array of whose layout along these axes its type says nothing (None: along all); anything else as it
     is.
     """
@@ -106,7 +109,7 @@ def hidden_leaf(x, axes):
     return with_sharding_constraint(x, NamedSharding(on, PartitionSpec(*spread.entries)))
 
 
-def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
+def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
     """A function within which the axes of the mesh are of type ``Explicit``: types say how values lie.
 
     Args:
@@ -133,7 +136,7 @@ def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
 
     @wraps(f)
     @folded
-    def call(*args, in_sharding=None):
+    def call(*args: Any, in_sharding: Any = None) -> Any:
         in_sharding = first if in_sharding is None else in_sharding
         if in_sharding is None:
             raise TypeError(f"explicit_axes of {describe_function(f)}: give in_sharding: how arguments lie")
@@ -156,7 +159,7 @@ def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
     return call
 
 
-def back_on(mesh, x):
+def back_on(mesh: Any, x: Any) -> Any:
     """``x`` laid out as its type says, on a mesh with other types of axes."""
     return with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*entries_of(typeof(x)))))
 

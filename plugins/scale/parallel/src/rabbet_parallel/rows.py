@@ -4,7 +4,10 @@ Over several processes each one gives and gets its own rows only, as many as it 
 and ``axis_index`` go over those of all.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 from rabbet import device_put, process_index, tree
@@ -17,7 +20,7 @@ from rabbet_parallel.named import NamedSharding
 UNNAMED = "_pmap"
 
 
-def processes_of(devices):
+def processes_of(devices: Any) -> Any:
     """The devices of each process, by its index."""
     found = {}
     for device in devices:
@@ -25,7 +28,7 @@ def processes_of(devices):
     return found
 
 
-def own_share(who, size, devices, listed):
+def own_share(who: Any, size: Any, devices: Any, listed: Any) -> Any:
     """How many of ``size`` examples are this process's; ``listed``: by a user, who says which devices.
 
     Raises:
@@ -45,7 +48,7 @@ def own_share(who, size, devices, listed):
     return share
 
 
-def grid_of(who, devices, listed, sizes):
+def grid_of(who: Any, devices: Any, listed: Any, sizes: Any) -> Any:
     """The devices for as many own examples as ``sizes[0]``, and for those of each pmap within: those of all
     processes, and of them this process's own.
 
@@ -78,7 +81,7 @@ def grid_of(who, devices, listed, sizes):
     return grid, grid[own]
 
 
-def enough(who, sizes, devices, those):
+def enough(who: Any, sizes: Any, devices: Any, those: Any) -> None:
     """Refuse more examples than there are devices."""
     if math.prod(sizes) > len(devices):
         raise ShardingError(
@@ -88,7 +91,7 @@ def enough(who, sizes, devices, those):
         )
 
 
-def refuse_global(who, leaves):
+def refuse_global(who: Any, leaves: Any) -> None:
     """Refuse arrays that lie over other processes' devices, too.
 
     Raises:
@@ -102,7 +105,7 @@ def refuse_global(who, leaves):
             )
 
 
-def as_objects(devices):
+def as_objects(devices: Any) -> Any:
     """Devices as an array of NumPy's."""
     made = np.empty(len(devices), object)
     made[:] = devices
@@ -112,17 +115,17 @@ def as_objects(devices):
 class Whole:
     """The rows of a ``pmap`` that one process has: arguments and results are what its program takes."""
 
-    def __init__(self, mesh, specs):
+    def __init__(self, mesh: Any, specs: Any) -> None:
         self.shardings = [NamedSharding(mesh, s) for s in specs]
 
-    def placed(self, leaves):
+    def placed(self, leaves: Any) -> Any:
         """Arguments on the devices; arrays that lie there otherwise are laid anew."""
         return [
             x if is_tracer(x) or lies_as(x, s) else device_put(x, s)
             for x, s in zip(leaves, self.shardings, strict=True)
         ]
 
-    def results(self, program):
+    def results(self, program: Any) -> Any:
         """The program, with results as a process sees them."""
         return program
 
@@ -130,10 +133,10 @@ class Whole:
 class Shared:
     """The same over several processes: arguments are made of the rows of each, and results taken apart."""
 
-    def __init__(self, who, mesh, own, specs):
+    def __init__(self, who: Any, mesh: Any, own: Any, specs: Any) -> None:
         self.who, self.mesh, self.own, self.specs = who, mesh, own, specs
 
-    def placed(self, leaves):
+    def placed(self, leaves: Any) -> Any:
         """Arrays over the devices of all processes, of this one's rows.
 
         Raises:
@@ -145,7 +148,7 @@ class Shared:
             for x, s in zip(leaves, self.specs, strict=True)
         ]
 
-    def joined(self, x, spec):
+    def joined(self, x: Any, spec: Any) -> Any:
         """An argument of the program, of this process's rows of it."""
         if is_tracer(x):
             raise ShardingError(
@@ -154,20 +157,20 @@ class Shared:
             )
         return of_parts(device_put(x, NamedSharding(self.own, spec)), NamedSharding(self.mesh, spec))
 
-    def results(self, program):
+    def results(self, program: Any) -> Any:
         """The program, with this process's rows as its results."""
 
-        def own_rows(*leaves):
+        def own_rows(*leaves: Any) -> Any:
             return tree.map(self.taken, program(*leaves))
 
         return own_rows
 
-    def taken(self, x):
+    def taken(self, x: Any) -> Any:
         """This process's rows of a result."""
         return x if is_tracer(x) else of_parts(x, NamedSharding(self.own, x.sharding.spec))
 
 
-def of_parts(x, sharding):
+def of_parts(x: Any, sharding: Any) -> Any:
     """What this process's parts of an array are under another sharding with a device for each of them."""
     parts = [shard.data for shard in x.addressable_shards]
     counts, _ = sharding.tiles(x.ndim)
@@ -175,7 +178,7 @@ def of_parts(x, sharding):
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-def lies_as(x, sharding):
+def lies_as(x: Any, sharding: Any) -> Any:
     """Whether an array has its parts where a sharding over several devices wants them, whichever mesh said
     so; then it need not be copied, and what is donated is its own memory.
     """

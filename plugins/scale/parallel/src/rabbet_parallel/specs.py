@@ -1,5 +1,9 @@
 """``PartitionSpec``: which axes of a mesh cut which dimension of an array."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 
@@ -7,10 +11,10 @@ from rabbet.extend.functions import folded
 class Unconstrained:
     """The type of ``PartitionSpec.UNCONSTRAINED``."""
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return "UNCONSTRAINED"
 
 
@@ -40,7 +44,7 @@ class PartitionSpec:
     UNCONSTRAINED = UNCONSTRAINED
 
     @folded
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> None:
         if unreduced or reduced:
             raise NotImplementedError(
                 "PartitionSpec: sums that are not added up yet (unreduced, reduced) are not types of arrays "
@@ -61,61 +65,63 @@ class PartitionSpec:
     unreduced = property(lambda self: frozenset(), doc="The axes over which sums are not added up: none.")
     reduced = property(lambda self: frozenset(), doc="The axes over which gradients are not added up: none.")
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return len(self.partitions)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.partitions)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: Any) -> Any:
         return self.partitions[i]
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         return PartitionSpec(*self.partitions, *other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Any:
         return PartitionSpec(*other, *self.partitions)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return type(other) is PartitionSpec and self.partitions == other.partitions
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash((PartitionSpec, self.partitions))
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"P{self.partitions!r}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return PartitionSpec, self.partitions
 
-    def __sharding__(self, name):
+    def __sharding__(self, name: Any) -> Any:
         """The sharding that it stands for on the mesh of ``set_mesh``."""
         from rabbet_parallel.named import as_sharding
 
         return as_sharding(self, name)
 
-    def index(self, entry):
+    def index(self, entry: Any) -> Any:
         """The first dimension with this entry."""
         return self.partitions.index(entry)
 
-    def count(self, entry):
+    def count(self, entry: Any) -> Any:
         """How many dimensions have this entry."""
         return self.partitions.count(entry)
 
-    def update(self, *, partitions=None, unreduced=frozenset(), reduced=frozenset()):
+    def update(
+        self, *, partitions: Any = None, unreduced: Any = frozenset(), reduced: Any = frozenset()
+    ) -> Any:
         """A spec with other entries."""
         partitions = self.partitions if partitions is None else partitions
         return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
-def names_in(entry):
+def names_in(entry: Any) -> Any:
     """The axes of one entry of a spec, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def axes_of(spec):
+def axes_of(spec: Any) -> Any:
     """All axes of a spec."""
     return tuple([name for entry in spec for name in names_in(entry)])
 

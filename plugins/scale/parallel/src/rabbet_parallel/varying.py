@@ -5,6 +5,10 @@ device's would be taken for all. It also refuses a collective that only some dev
 condition differs between them: the others would wait for it until the runtime ends the process.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.errors import ShardingError
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import cond, scan, while_
@@ -15,12 +19,15 @@ from rabbet_parallel.manual import several
 from rabbet_parallel.primitive import shard_map
 from rabbet_parallel.specs import axes_of
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+
 NOWHERE: frozenset = frozenset()
 # Over a whole axis their results are the same for all members.
 UNITING = (psum, pmax, pmin, all_gather, all_gather_invariant)
 
 
-def varying_outputs(jaxpr, ins, manual):
+def varying_outputs(jaxpr: Any, ins: Any, manual: Any) -> Any:
     """The axes, a frozenset each, over which the outputs differ.
 
     Args:
@@ -36,7 +43,7 @@ def varying_outputs(jaxpr, ins, manual):
     return [read(v) for v in jaxpr.outvars]
 
 
-def of_equation(eqn, ins, manual):
+def of_equation(eqn: Any, ins: Any, manual: Any) -> Any:
     """The axes over which the outputs of one equation differ."""
     op, count = eqn.op, len(eqn.outputs)
     primitive, params = op.primitive, op.params
@@ -68,12 +75,12 @@ def of_equation(eqn, ins, manual):
     return [manual] * count  # nothing is known of it
 
 
-def named_by(op):
+def named_by(op: Op) -> Any:
     """The names of the axes along which a collective communicates."""
     return frozenset(several(op.params[op.primitive.axis]))
 
 
-def settled(step, carry):
+def settled(step: Any, carry: Any) -> Any:
     """The least sets that cover ``carry`` and what ``step`` makes of them."""
     while True:
         after = [a | b for a, b in zip(carry, step(carry), strict=True)]
@@ -82,7 +89,7 @@ def settled(step, carry):
         carry = after
 
 
-def of_scan(params, ins, manual):
+def of_scan(params: Any, ins: Any, manual: Any) -> Any:
     """The carries' sets until they stay, then those of the stacks."""
     a, b = params["consts"], params["consts"] + params["carry"]
     step = lambda carry: varying_outputs(params["jaxpr"], [*ins[:a], *carry, *ins[b:]], manual)
@@ -90,12 +97,12 @@ def of_scan(params, ins, manual):
     return [*carry, *step(carry)[b - a :]]
 
 
-def of_while(params, ins, manual):
+def of_while(params: Any, ins: Any, manual: Any) -> Any:
     """The carries' sets until they stay; a condition that differs makes everything differ."""
     a, b = params["cond_consts"], params["cond_consts"] + params["body_consts"]
     bodies = params["cond_jaxpr"], params["body_jaxpr"]
 
-    def step(carry):
+    def step(carry: Any) -> Any:
         (test,) = varying_outputs(params["cond_jaxpr"], [*ins[:a], *carry], manual)
         refuse_absent("while_loop", test, bodies)
         return [s | test for s in varying_outputs(params["body_jaxpr"], [*ins[a:b], *carry], manual)]
@@ -103,7 +110,7 @@ def of_while(params, ins, manual):
     return settled(step, list(ins[b:]))
 
 
-def refuse_absent(what, differs, bodies):
+def refuse_absent(what: Any, differs: Any, bodies: Any) -> None:
     """Refuse a collective in ``bodies``, where a condition ``differs`` over axes, along one of them."""
     for body in bodies if differs else ():
         for eqn in body.equations:

@@ -1,5 +1,9 @@
 """``rb.checkpoint`` and what belongs to it: names for values, and a look at what reverse mode keeps."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet_autodiff import checkpoint, print_saved_residuals, remat, saved_residuals
 from rabbet_autodiff.primitives.checkpoint import name as _named
 
@@ -7,13 +11,16 @@ from rabbet import checkpoint_policies, tree
 from rabbet.checkpoint_policies import Offloadable
 from rabbet.extend.functions import array_or_tracer, is_evaluating, public_module
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 __all__ = [
     "Offloadable", "checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat",
     "saved_residuals",
 ]  # fmt: skip
 
 
-def checkpoint_name(x, name):
+def checkpoint_name(x: Value | dict[Any, Any], name: str) -> Value | dict[Any, Any]:
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
     Example:

@@ -9,9 +9,15 @@ moved there when they are computed and moved back when the backward pass comes t
 one memory, they stay where they are.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.extend.functions import folded, public_module
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Primitive, ShapedArray
 
 __all__ = [
     "Offloadable", "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable",
@@ -42,7 +48,7 @@ class Offloadable(NamedTuple):
     dst: str
 
 
-def everything_saveable(*_, **__):
+def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     """Keep all that the backward pass needs, as without ``checkpoint``.
 
     Example:
@@ -53,7 +59,7 @@ def everything_saveable(*_, **__):
     return True
 
 
-def nothing_saveable(*_, **__):
+def nothing_saveable(*_: Any, **__: Any) -> Any:
     """Keep the inputs only; what ``checkpoint`` does without a policy.
 
     Example:
@@ -64,7 +70,7 @@ def nothing_saveable(*_, **__):
     return False
 
 
-def dots_saveable(primitive, *_, **__):
+def dots_saveable(primitive: Primitive, *_: ShapedArray, **__: Any) -> bool:
     """Keep the results of products of matrices and of convolutions.
 
     Example:
@@ -75,7 +81,7 @@ def dots_saveable(primitive, *_, **__):
     return primitive.name in DOTS
 
 
-def dots_with_no_batch_dims_saveable(primitive, *_, **params):
+def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> Any:
     """Keep the results of products of matrices that have no batch dimensions, such as those with weights.
 
     Example:
@@ -95,7 +101,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
 @folded
-def offload_dot_with_no_batch_dims(offload_src, offload_dst):
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
     """A policy like ``dots_with_no_batch_dims_saveable``, which keeps the products in the memory
     ``offload_dst``.
 
@@ -109,14 +115,14 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
     """
     there = _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
 
-    def policy(primitive, *avals, **params):
+    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
         return there if dots_with_no_batch_dims_saveable(primitive, *avals, **params) else False
 
     return policy
 
 
 @folded
-def save_anything_except_these_names(*names_not_to_save):
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
     """A policy: keep everything but what ``checkpoint_name`` gave one of these names.
 
     Example:
@@ -131,7 +137,7 @@ def save_anything_except_these_names(*names_not_to_save):
 
 
 @folded
-def save_any_names_but_these(*names_not_to_save):
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
     """A policy: keep what ``checkpoint_name`` gave a name, except for these names.
 
     Example:
@@ -146,7 +152,7 @@ def save_any_names_but_these(*names_not_to_save):
 
 
 @folded
-def save_only_these_names(*names_which_can_be_saved):
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
     """A policy: keep what ``checkpoint_name`` gave one of these names.
 
     Example:
@@ -160,7 +166,7 @@ def save_only_these_names(*names_which_can_be_saved):
     return lambda primitive, *_, **params: primitive.name == "name" and params["name"] in names
 
 
-def save_from_both_policies(policy_1, policy_2):
+def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """A policy: keep what either of two policies keeps.
 
     Example:
@@ -173,7 +179,7 @@ def save_from_both_policies(policy_1, policy_2):
       Array(1., dtype=float32, weak_type=True)
     """
 
-    def policy(primitive, *avals, **params):
+    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
         return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
 
     return policy
@@ -181,8 +187,12 @@ def save_from_both_policies(policy_1, policy_2):
 
 @folded
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
-):
+    *,
+    names_which_can_be_saved: list[str],
+    names_which_can_be_offloaded: list[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Callable[..., Any]:
     """A policy: keep what has a name of either list, that of the second in the memory ``offload_dst``.
 
     Raises:
@@ -206,7 +216,7 @@ def save_and_offload_only_these_names(
             f"{what}: {sorted(saved & offloaded)} stand in both lists; a value is kept in one memory"
         )
 
-    def policy(primitive, *_, **params):
+    def policy(primitive: Any, *_: Any, **params: Any) -> Any:
         if primitive.name != "name":
             return False
         return there if params["name"] in offloaded else params["name"] in saved
@@ -214,14 +224,14 @@ def save_and_offload_only_these_names(
     return policy
 
 
-def _names(what, names):
+def _names(what: str, names: list[str] | tuple[str, ...]) -> frozenset[Any]:
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{what} takes names (strings), got {type(name).__name__}: {name!r:.60}")
     return frozenset(names)
 
 
-def _memories(what, source, target):
+def _memories(what: str, source: str, target: str) -> Offloadable:
     for kind in (source, target):
         if not isinstance(kind, str):
             raise TypeError(

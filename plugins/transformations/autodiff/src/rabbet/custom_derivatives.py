@@ -1,5 +1,9 @@
 """Everything for derivative rules of one's own: what ``rb.custom_jvp`` and ``rb.custom_vjp`` belong to."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
 from rabbet_autodiff.linear import linear_call
 from rabbet_autodiff.passing import closure_convert
@@ -10,13 +14,18 @@ from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import typeof
 from rabbet.tree import map as tree_map
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
     "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal",
 ]  # fmt: skip
 
 
-def custom_vjp_primal_tree_values(tree):
+def custom_vjp_primal_tree_values(
+    tree: tuple[CustomVJPPrimal | dict[Any, Any], ...],
+) -> tuple[Value | dict[Any, Any], ...]:
     """The argument of a forward rule with ``symbolic_zeros=True`` as it was passed: each ``CustomVJPPrimal``
     replaced by its value.
 
@@ -28,7 +37,7 @@ def custom_vjp_primal_tree_values(tree):
     return tree_map(lambda leaf: leaf.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
-def zero_from_primal(val, symbolic_zeros=False):
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> SymbolicZero | Value:
     """The zero tangent of an array: zeros of its type (float0 for integers), or a ``SymbolicZero``. Of a
     pytree, that of each leaf.
 
@@ -38,7 +47,7 @@ def zero_from_primal(val, symbolic_zeros=False):
       Array([0., 0.], dtype=float32)
     """
 
-    def zero(x):
+    def zero(x: Any) -> SymbolicZero | Value:
         aval = tangent_aval(typeof(x))
         return SymbolicZero(aval) if symbolic_zeros else full_of_type(aval, 0)
 

@@ -11,8 +11,10 @@ bytes that the loop reads from stacks anyway. A weight that a step reads several
 Core asks for it by the table ``backward_scan``, when it transposes a scan.
 """
 
+from __future__ import annotations
+
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import config, typeof
 from rabbet.extend.passes import Jaxpr, Literal, Var, open_calls
@@ -27,13 +29,18 @@ from rabbet.extend.primitive import (
 )
 from rabbet.extend.transform import RuleSet
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Equation
+    from rabbet.extend.primitive import Op
+    from rabbet.typing import Value
+
 CARRIED_OVER = (reshape, transpose)  # what may stand between a product and its sum
 
 RULES = RuleSet("backward_scan")
 
 
 @RULES.primitive(scan)
-def scan_with_products_after_it(op, sums, *inputs):
+def scan_with_products_after_it(op: Op, sums: int, *inputs: Value) -> list[Value]:
     """The scan of a backward pass; what can be computed after it, is."""
     params = dict(op.params)
     body, consts = params.pop("jaxpr"), params.pop("consts")
@@ -72,10 +79,10 @@ class Plan(NamedTuple):
     stacks: dict  # variable of the body: ("given", input index) or ("made", output index of ``jaxpr``)
     constants: dict  # variable of the body: its input index
 
-    def results(self, inputs, outputs):
+    def results(self, inputs: tuple[Value, ...], outputs: list[Value]) -> dict[Any, Any]:
         """What the dropped outputs are: ``{output index: array}``."""
 
-        def operand(v, stacked):
+        def operand(v: Var, stacked: bool) -> Value:
             if not stacked:
                 return inputs[self.constants[v]]
             where, i = self.stacks[v]
@@ -91,7 +98,7 @@ class Plan(NamedTuple):
         return found
 
 
-def plan(jaxpr, consts, sums, carry, length):
+def plan(jaxpr: Jaxpr, consts: int, sums: int, carry: int, length: int) -> Plan | None:
     """What of the body of a backward pass can wait until after the loop; None if nothing can.
 
     Args:
@@ -134,22 +141,22 @@ def plan(jaxpr, consts, sums, carry, length):
     return Plan(smaller, dropped, tuple(chosen), stacks, body.constants)
 
 
-def multiplies(body):
+def multiplies(body: Jaxpr) -> bool:
     return any(eqn.op.primitive is dot_general for eqn in body.equations)
 
 
-def reads(part):
+def reads(part: Part) -> set[Any]:
     return set(part.product.inputs)
 
 
-def _bytes(v):
+def _bytes(v: Var) -> int:
     return prod(v.aval.shape) * v.aval.dtype.itemsize
 
 
 class _Body:
     """The body of a backward pass, and which of its variables is what."""
 
-    def __init__(self, jaxpr, consts, sums, carry):
+    def __init__(self, jaxpr: Jaxpr, consts: int, sums: int, carry: int) -> None:
         self.jaxpr = jaxpr
         self.constants = {v: i for i, v in enumerate(jaxpr.invars[:consts])}
         self.totals = jaxpr.invars[consts : consts + sums]
@@ -161,10 +168,10 @@ class _Body:
             if type(v) is not Literal:
                 self.uses[v] = self.uses.get(v, 0) + 1
 
-    def once(self, v):
+    def once(self, v: Var) -> Any:
         return type(v) is Var and self.uses.get(v) == 1
 
-    def sum_of_products(self, i):
+    def sum_of_products(self, i: Any) -> list[Part] | None:
         """The parts for sum ``i``, if all that it does is to grow by products or sums of what varies."""
         total, grown = self.totals[i], self.jaxpr.outvars[i]
         additions, terms, pending = [], [], [grown]
@@ -188,7 +195,7 @@ class _Body:
         self.additions[i] = additions
         return parts
 
-    def product_with_constant(self, i, wanted):
+    def product_with_constant(self, i: Any, wanted: Any) -> Any:
         """The part for stacked output ``i``, if it is a product of one of ``wanted`` with a constant."""
         product, moves = self.product_of(self.jaxpr.outvars[i])
         if product is None or product.op.primitive is not dot_general:
@@ -200,7 +207,7 @@ class _Body:
             return None
         return Part(i, product, moves, tuple([kind == "stack" for kind in kinds]), False)
 
-    def product_of(self, v):
+    def product_of(self, v: Var) -> Any:
         """The equation of a product or sum that ``v`` is made by, and the moves after it; both read once."""
         moves = []
         while self.once(v) and v in self.makers:
@@ -214,7 +221,7 @@ class _Body:
         return None, ()
 
 
-def computed(part, operands):
+def computed(part: Part, operands: list[Value]) -> Value:
     """One dropped output, from its operands with time as the first dimension where they are stacked."""
     op = part.product.op
     if op.primitive is reduce_sum:
@@ -227,7 +234,7 @@ def computed(part, operands):
     return out
 
 
-def product(params, operands, part):
+def product(params: dict[Any, Any], operands: list[Value], part: Part) -> Value:
     """The product of all steps."""
     contract, batch = params["dimension_numbers"]
     later = [1 if stacked else 0 for stacked in part.stacked]
@@ -247,7 +254,7 @@ def product(params, operands, part):
     return out if at == 0 else transpose(out, permutation=order)
 
 
-def moved(eqn, x, summed):
+def moved(eqn: Equation, x: Value, summed: bool) -> Value:
     """A reshape or transpose of each step, for all.
 
     A compiler would make one product of a product and its transpose, for which XLA:CPU has no fast kernel:

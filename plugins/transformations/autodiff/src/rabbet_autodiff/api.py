@@ -1,6 +1,9 @@
 """The public functions: arguments and pytrees around the two modes."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import lax, tree
 from rabbet.errors import MissingRule
@@ -13,8 +16,11 @@ from rabbet.extend.wrapping import wraps
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def stop_gradient(x):
+
+def stop_gradient(x: Any) -> Value | dict[Any, Any]:
     """``x`` (a pytree of arrays) as a constant to differentiation: its derivative is zero.
 
     Example:
@@ -24,7 +30,14 @@ def stop_gradient(x):
     return lax.stop_gradient(x)
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+def value_and_grad(
+    fun: Any,
+    argnums: tuple[int, ...] | int = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: tuple[Any, ...] = (),
+) -> Callable[..., Any]:
     """The function that returns both the value and the gradient of ``fun``.
 
     Args:
@@ -52,12 +65,14 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
     return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad")
 
 
-def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
+def _value_and_grad(
+    fun: Any, argnums: tuple[int, ...] | int, has_aux: bool, holomorphic: bool, allow_int: bool, what: str
+) -> Callable[..., Any]:
     checks.function(what, fun)
 
     @wraps(fun, f"The value of {{}} and its gradient with respect to argument {argnums}.")
     @folded
-    def valued(*args, **kwargs):
+    def valued(*args: Any, **kwargs: Any) -> Any:
         numbers = checks.as_tuple(argnums, fun, len(args), what)
         chosen = tuple([args[n] for n in numbers])
         leaves, treedef = checks.differentiable_leaves(
@@ -77,7 +92,14 @@ def _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, what):
     return valued
 
 
-def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+def grad(
+    fun: Any,
+    argnums: tuple[int, ...] | int = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: tuple[Any, ...] = (),
+) -> Callable[..., Any]:
     """The gradient of a scalar function; see ``value_and_grad`` for the arguments.
 
     Returns:
@@ -91,14 +113,16 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
     @wraps(fun, f"The gradient of {{}} with respect to argument {argnums}.")
     @folded
-    def gradient(*args, **kwargs):
+    def gradient(*args: Any, **kwargs: Any) -> tuple[Value | dict[Any, Any], ...] | Value:
         value, g = with_value(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
     return gradient
 
 
-def jvp(fun, primals, tangents, has_aux=False):
+def jvp(
+    fun: Any, primals: tuple[Value | dict[Any, Any], ...] | float, tangents: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of ``fun`` and its derivative in a direction (forward mode).
 
     Args:
@@ -123,7 +147,9 @@ def jvp(fun, primals, tangents, has_aux=False):
 
 
 @folded
-def _jvp(fun, primals, tangents, has_aux):
+def _jvp(
+    fun: Any, primals: tuple[Value | dict[Any, Any], ...], tangents: tuple[Any, ...], has_aux: bool
+) -> tuple[Any, ...]:
     leaves, treedef = checks.array_leaves("jvp", fun, primals)
     directions, tangent_tree = tree.flatten(tangents)
     checks.same_structure("jvp", fun, tangent_tree, treedef, ("tangents", "primals"))
@@ -138,7 +164,14 @@ def _jvp(fun, primals, tangents, has_aux):
     return (out, out_tangent, flat.plain_aux()) if has_aux else (out, out_tangent)
 
 
-def vjp(fun, *primals, has_aux=False, reduce_axes=(), saveable_args=True, in_nzs=None):
+def vjp(
+    fun: Any,
+    *primals: Value | dict[Any, Any],
+    has_aux: bool = False,
+    reduce_axes: tuple[Any, ...] = (),
+    saveable_args: tuple[bool, ...] | bool = True,
+    in_nzs: tuple[tuple[bool, ...] | bool, ...] | int | None = None,
+) -> tuple[Any, ...]:
     """The value of ``fun`` and the function that pulls cotangents back (reverse mode).
 
     Args:
@@ -167,7 +200,13 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=(), saveable_args=True, in_nzs
 
 
 @folded
-def _vjp(fun, primals, has_aux, saveable_args=True, in_nzs=None):
+def _vjp(
+    fun: Any,
+    primals: tuple[Any, ...],
+    has_aux: bool,
+    saveable_args: tuple[bool, ...] | bool = True,
+    in_nzs: tuple[tuple[bool, ...] | bool, ...] | int | None = None,
+) -> tuple[Any, ...]:
     if saveable_args is not True and not all(checks.flags("vjp", "saveable_args", saveable_args, primals)):
         raise NotImplementedError(
             "vjp: saveable_args must be True in this version: what the backward pass needs is kept; "
@@ -186,18 +225,20 @@ class Pullback:
     kept, so a compiled function may return and take it.
     """
 
-    def __init__(self, fun, recording, out_tree, in_tree, out_avals, primals):
+    def __init__(
+        self, fun: Any, recording: Any, out_tree: Any, in_tree: Any, out_avals: Any, primals: Any
+    ) -> None:
         self.fun, self.recording, self.out_tree, self.in_tree = fun, recording, out_tree, in_tree
         self.out_avals, self.primals = out_avals, [typeof(p) for p in primals]
-        self.parts = None
+        self.parts: tuple[Any, Any] | None = None
 
     @property
-    def out_nzs(self):
+    def out_nzs(self) -> tuple[bool | dict[Any, Any], ...] | bool:
         """Which outputs have a tangent that is not zero throughout: bools in a pytree like the output."""
         return tree.unflatten(self.out_tree, [v is not None for v in self.recording.outputs])
 
     @folded
-    def __call__(self, cotangent):
+    def __call__(self, cotangent: Any) -> tuple[Value | dict[Any, Any], ...]:
         leaves, treedef = tree.flatten(cotangent)
         checks.same_structure(
             "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
@@ -216,7 +257,7 @@ class Pullback:
             self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)]
         )
 
-    def flatten(self):
+    def flatten(self) -> Any:
         """The values that the forward pass kept, and everything else."""
         if self.parts is None:
             program, values = self.recording.program()
@@ -225,7 +266,7 @@ class Pullback:
         return self.parts
 
     @classmethod
-    def unflatten(cls, static, values):
+    def unflatten(cls, static: Any, values: Any) -> Any:
         """The function that pulls back with other values in the places of those that were kept."""
         recording = static.recording.with_values(static.program, values)
         fun, out_tree, in_tree, out_avals, primals = static.kept
@@ -241,17 +282,19 @@ class Static(NamedTuple):
     program: object
     kept: tuple
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return self is other
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return id(self)
 
 
 tree.register_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
-def linearize(fun, *primals, has_aux=False, in_nzs=None):
+def linearize(
+    fun: Any, *primals: Value | dict[Any, Any], has_aux: bool = False, in_nzs: tuple[bool, ...] | None = None
+) -> tuple[Any, ...]:
     """The value of ``fun`` and its derivative there as a linear function, computed once for many directions.
 
     Args:
@@ -276,7 +319,12 @@ def linearize(fun, *primals, has_aux=False, in_nzs=None):
 
 
 @folded
-def _linearize(fun, primals, has_aux, in_nzs=None):
+def _linearize(
+    fun: Any,
+    primals: tuple[Value | dict[Any, Any], ...],
+    has_aux: bool,
+    in_nzs: tuple[bool, ...] | None = None,
+) -> tuple[Any, ...]:
     leaves, treedef = checks.array_leaves("linearize", fun, primals)
     flat = Flat(fun, treedef, has_aux)
     moves = checks.moving("linearize", in_nzs, primals)
@@ -303,18 +351,27 @@ class Push:
     so a compiled function may return and take it.
     """
 
-    def __init__(self, fun, recording, out_tree, in_tree, out_avals, primals, parts=None):
+    def __init__(
+        self,
+        fun: Any,
+        recording: Any,
+        out_tree: Any,
+        in_tree: Any,
+        out_avals: Any,
+        primals: Any,
+        parts: Any = None,
+    ) -> None:
         self.kept = fun, out_tree, in_tree, out_avals, primals
         self.recording = recording
         self.program, self.values = recording.program() if parts is None else parts
 
     @property
-    def out_nzs(self):
+    def out_nzs(self) -> tuple[bool | dict[Any, Any], ...]:
         """Which outputs have a tangent that is not zero throughout: bools in a pytree like the output."""
         return tree.unflatten(self.kept[1], [v is not None for v in self.recording.outputs])
 
     @folded
-    def __call__(self, *tangents):
+    def __call__(self, *tangents: Value) -> Any:
         fun, out_tree, in_tree, out_avals, primals = self.kept
         directions, tangent_tree = tree.flatten(tangents)
         checks.same_structure("linearize", fun, tangent_tree, in_tree, ("tangents", "primals"))
@@ -329,12 +386,12 @@ class Push:
         pushed = [None if v is None else next(results) for v in self.recording.outputs]
         return tree.unflatten(out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
 
-    def flatten(self):
+    def flatten(self) -> Any:
         """The values that it keeps, and everything else."""
         return self.values, Static(self.recording._replace(equations=[]), self.program, self.kept)
 
     @classmethod
-    def unflatten(cls, static, values):
+    def unflatten(cls, static: Any, values: Any) -> Any:
         """The function that pushes with other values in the places of those that were kept."""
         fun, *others = static.kept
         return cls(fun, static.recording, *others, parts=(static.program, list(values)))
@@ -346,10 +403,10 @@ tree.register_node(Push, Push.flatten, Push.unflatten)
 class PushAgain:
     """What ``linearize`` returns where nothing can be kept: it runs the function again, in forward mode."""
 
-    def __init__(self, flat, in_tree, leaves, moves):
+    def __init__(self, flat: Any, in_tree: Any, leaves: Any, moves: Any) -> None:
         self.flat, self.in_tree, self.leaves, self.moves = flat, in_tree, leaves, moves
 
-    def outs(self):
+    def outs(self) -> Any:
         """The outputs; forward mode is tried with tangents that are zeros."""
         zeros = [zero_tangent(typeof(x)) for x in self.leaves]
         pairs = zip(zeros, self.leaves, strict=True)
@@ -359,7 +416,7 @@ class PushAgain:
         return outs
 
     @folded
-    def __call__(self, *tangents):
+    def __call__(self, *tangents: Any) -> Any:
         directions, tangent_tree = tree.flatten(tangents)
         names = "tangents", "primals"
         checks.same_structure("linearize", self.flat.fun, tangent_tree, self.in_tree, names)

@@ -2,14 +2,25 @@
 threads a state see ``stateful``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, tree
 from rabbet.extend.bodies import PLAIN, put_together
 from rabbet.extend.primitive import Zero, instantiate, tangent_aval
 from rabbet.extend.transform import Tracer, payload_of
 from rabbet_custom_rules import Under
 
+if TYPE_CHECKING:
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
 
-def is_float0(x):
+    from rabbet_autodiff.derivative_rules import Pullback
+
+
+def is_float0(x: Value) -> bool:
     """Whether ``x`` is the tangent of an integer, a NumPy array without bytes."""
     return type(x) is not Tracer and getattr(x, "dtype", None) == dtypes.float0
 
@@ -21,7 +32,7 @@ class UnderWithZeros(Under):
     tangents of integers, stay what they are.
     """
 
-    def values(self, inner, flat):
+    def values(self, inner: Interpreter, flat: list[Zero | Value]) -> Any:
         if not any(type(x) is Zero for x in flat):
             return super().values(inner, flat)
         return [
@@ -29,13 +40,13 @@ class UnderWithZeros(Under):
             for x, s in zip(flat, self.structures, strict=True)
         ]
 
-    def leaves(self, inner, values):
+    def leaves(self, inner: Interpreter, values: list[Value]) -> Any:
         found = []
         for x in values:
             found += [x] if is_float0(x) else super().leaves(inner, [instantiate(x)])
         return found
 
-    def given_back(self, flat, structures):
+    def given_back(self, flat: list[Zero | Value], structures: list[Any] | tuple[Any, ...]) -> Any:
         """Call it for its only list, cotangents of inputs of the given static parts."""
         inner, (values,) = self.run(flat)
         return [
@@ -44,7 +55,7 @@ class UnderWithZeros(Under):
         ]
 
 
-def zero_of(interpreter, zero, structure):
+def zero_of(interpreter: Interpreter, zero: Zero, structure: Any) -> Zero:
     """The symbolic zero that the function sees for that of a payload's only leaf."""
     if structure is PLAIN or zero.aval.dtype == dtypes.float0:
         return zero
@@ -52,30 +63,30 @@ def zero_of(interpreter, zero, structure):
 
 
 # ------------------------------------------------------------------------------- through maps and the like
-def pushforward(passage, push):
+def pushforward(passage: Any, push: Any) -> Callable[..., Any]:
     """The flat rule of forward mode under an interpreter."""
     n = len(passage.inputs)
 
-    def rule(*values):
+    def rule(*values: Zero | Value) -> tuple[list[Value], ...]:
         return tuple(push(list(values[:n]), list(values[n:])))
 
     both = UnderWithZeros(passage.interpreter, rule, (*passage.inputs, *passage.inputs))
     return lambda primals, tangents: both([*primals, *tangents])
 
 
-def pullback(passage):
+def pullback(passage: Any) -> Any:
     """The flat rules of reverse mode under an interpreter: residuals and cotangents are uniform, results fit
     the inputs.
     """
     interpreter, inputs = passage.interpreter, passage.inputs
     structure = passage.outputs[0] if passage.outputs else None
 
-    def of(pull):
-        def forward(primals, perturbed):
+    def of(pull: Pullback) -> Any:
+        def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> list[list[Value]]:
             on = lambda *values: tuple(pull.forward(list(values), perturbed))
             return UnderWithZeros(interpreter, on, inputs)(primals)
 
-        def backward(residuals, cotangents):
+        def backward(residuals: list[Value], cotangents: list[Zero | Value]) -> list[Value]:
             n = len(residuals)
             run = UnderWithZeros(
                 interpreter, lambda *values: (list(pull.backward(list(values[:n]), list(values[n:]))),),
@@ -103,7 +114,7 @@ def pullback(passage):
     return of
 
 
-def _shared(passage, cotangents):
+def _shared(passage: Any, cotangents: list[Zero | Value]) -> list[bool]:
     """Which of these are cotangents of a result that the interpreter had not touched."""
     plain = passage.plain or (False,) * len(cotangents)
     return [p and type(ct) is not Zero and not is_float0(ct) for p, ct in zip(plain, cotangents, strict=True)]

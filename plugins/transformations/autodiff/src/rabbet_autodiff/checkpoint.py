@@ -1,8 +1,12 @@
 """The function ``checkpoint``: reverse mode computes again instead of keeping."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import config, tree
 from rabbet.extend.cells import contents, put_back
@@ -24,6 +28,11 @@ from rabbet.tree import leaf_path
 
 from rabbet_autodiff.primitives import checkpoint as primitive
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Jaxpr
+    from rabbet.extend.primitive import Op
+    from rabbet.typing import Value
+
 # Of one function; traced again where there are more.
 MOST_PROGRAMS = 256
 _programs = weakref.WeakKeyDictionary()
@@ -32,8 +41,14 @@ on_clear_caches(_programs.clear)
 
 @folded
 def checkpoint(
-    fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=False
-):
+    fun: Any = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: tuple[int, ...] | int = (),
+    static_argnames: str | tuple[Any, ...] = (),
+    concrete: bool = False,
+) -> Callable[..., Any]:
     """Make reverse mode compute the intermediate values of a function again, instead of keeping them.
 
     Less memory for more computation: without a policy only the arguments of ``fun`` are kept from the
@@ -81,7 +96,7 @@ def checkpoint(
 
     @wraps(fun)
     @folded
-    def checkpointed(*args, **kwargs):
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
         call = _Call(fun, args, kwargs, numbers, names)
         if is_evaluating():
             args, kwargs = call.rebuilt(call.leaves)
@@ -98,13 +113,15 @@ def checkpoint(
 remat = checkpoint
 
 
-def _operator(jaxpr, params):
+def _operator(jaxpr: Jaxpr, params: dict[Any, Any]) -> Op:
     """The operator that calls a program; the same one each time, so that what was compiled for it stays."""
     key = primitive.checkpoint, *params.values()
     return jaxpr.once(key, lambda: primitive.checkpoint.op(jaxpr=jaxpr, **params))
 
 
-def _static(fun, argnums, argnames):
+def _static(
+    fun: Any, argnums: tuple[int, ...] | int, argnames: str | tuple[Any, ...]
+) -> tuple[tuple[Any, ...], ...]:
     """Static positions and names, each argument by both where it has both."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
@@ -125,7 +142,14 @@ def _static(fun, argnums, argnames):
 class _Call:
     """The arguments of a call: static ones kept, the others taken apart."""
 
-    def __init__(self, fun, args, kwargs, numbers, names):
+    def __init__(
+        self,
+        fun: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[Any, Any],
+        numbers: tuple[int, ...],
+        names: tuple[str, ...],
+    ) -> None:
         self.fun, self.args, self.kwargs = fun, args, kwargs
         static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         self.positions = [i for i in range(len(args)) if i not in static]
@@ -140,7 +164,7 @@ class _Call:
         self.leaves = convert_leaves(array_or_tracer, leaves, self.refusal)
         self.avals = tuple([typeof(x) for x in self.leaves])
 
-    def refusal(self, index, x):
+    def refusal(self, index: Any, x: Any) -> Any:
         """What to say of an argument that is no array."""
         name = argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
         return (
@@ -148,7 +172,7 @@ class _Call:
             "mark such arguments as static, with static_argnums or static_argnames"
         )
 
-    def rebuilt(self, leaves):
+    def rebuilt(self, leaves: list[Value] | tuple[Value, ...]) -> Any:
         """The arguments with other leaves."""
         given, keywords = tree.unflatten(self.in_tree, list(leaves))
         args = list(self.args)
@@ -156,7 +180,7 @@ class _Call:
             args[i] = x
         return args, {**self.kwargs, **keywords}
 
-    def key(self):
+    def key(self) -> Any:
         """What a program is remembered by; None if a static argument cannot be hashed."""
         key = (
             self.in_tree, self.avals, self.static, tuple(self.positions),
@@ -170,7 +194,7 @@ class _Call:
         return key
 
 
-def _program(call):
+def _program(call: Any) -> tuple[Any, ...]:
     """The traced function, the structure of its result and what it uses of cells from outside; traced once
     for arguments of one kind.
     """
@@ -190,10 +214,10 @@ def _program(call):
     return made
 
 
-def _traced(call):
+def _traced(call: Any) -> tuple[Any, ...]:
     fun, out_tree, touched = call.fun, None, []
 
-    def flat(*tracers):
+    def flat(*tracers: Value) -> list[Value]:
         nonlocal out_tree
         args, kwargs = call.rebuilt(tracers)
         outs, out_tree = tree.flatten(fun(*args, **kwargs))
@@ -203,6 +227,6 @@ def _traced(call):
     return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree, touched
 
 
-def _no_result(fun, x):
+def _no_result(fun: Any, x: Any) -> Any:
     who = f"checkpoint of {describe_function(fun)}"
     return f"{who}: the function must return arrays, it returned {describe_value(x)}"

@@ -1,5 +1,10 @@
 """What the public functions refuse, and how they say it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, tree
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -11,14 +16,18 @@ from rabbet.extend.functions import (
 from rabbet.extend.transform import typeof
 from rabbet.tree import keystr, leaf_path
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
 
-def function(what, fun):
+
+def function(what: str, fun: Any) -> None:
     """Refuse what cannot be called."""
     if not callable(fun):
         raise TypeError(f"{what} takes a function, got {type(fun).__name__}")
 
 
-def as_tuple(argnums, fun, count, what="grad"):
+def as_tuple(argnums: tuple[int, ...] | int, fun: Any, count: int, what: str = "grad") -> Any:
     """``argnums`` as a tuple of non-negative ints, checked against the number of positional arguments."""
     numbers = (
         (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)
@@ -39,14 +48,14 @@ def as_tuple(argnums, fun, count, what="grad"):
     return tuple(out)
 
 
-def name_of(fun, treedef, index, argnums=None):
+def name_of(fun: Callable[..., Any], treedef: Any, index: int, argnums: tuple[int, ...] | None = None) -> str:
     """How a user would call leaf number ``index`` of the differentiated arguments."""
     which, *rest = leaf_path(treedef, index)
     position = which.idx if argnums is None else argnums[which.idx]
     return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
 
 
-def flags(what, name, given, values):
+def flags(what: str, name: str, given: tuple[tuple[bool, ...] | bool, ...] | int, values: Any) -> list[bool]:
     """One bool for each leaf of ``values``, from an argument called ``name``: a bool for all, or containers
     of bools that correspond to those of ``values`` in their number of children.
 
@@ -67,22 +76,26 @@ def flags(what, name, given, values):
     return [flag for g, v in zip(inner, outer, strict=True) for flag in flags(what, name, g, v)]
 
 
-def moving(what, in_nzs, primals):
+def moving(
+    what: str, in_nzs: tuple[tuple[bool, ...] | bool, ...] | int | None, primals: tuple[Any, ...]
+) -> list[bool] | None:
     """Which leaves of the arguments ``in_nzs`` says to have a tangent; None: all of them."""
     return None if in_nzs is None else flags(what, "in_nzs", in_nzs, primals)
 
 
-def children(node):
+def children(node: Any) -> list[Any] | None:
     """The children of a node of a pytree in their order, or None for a leaf."""
     leaves, structure = tree.flatten(node, is_leaf=lambda x: x is not node)
     return None if structure == tree.structure(0) else leaves
 
 
-def array_leaves(what, fun, arguments, argnums=None):
+def array_leaves(
+    what: str, fun: Any, arguments: tuple[Value | dict[Any, Any], ...], argnums: tuple[int, ...] | None = None
+) -> tuple[Any, ...]:
     """The leaves of a tuple of arguments as arrays, and its structure."""
     leaves, treedef = tree.flatten(arguments)
 
-    def refusal(index, x):
+    def refusal(index: Any, x: Any) -> Any:
         return (
             f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be "
             f"differentiated, it is no array: {describe_value(x)}; pass other things by keyword, or bind "
@@ -94,8 +107,15 @@ def array_leaves(what, fun, arguments, argnums=None):
 
 
 def differentiable_leaves(
-    what, fun, arguments, argnums, *, holomorphic=False, allow_int=False, real_only=False
-):
+    what: str,
+    fun: Any,
+    arguments: tuple[Value | dict[Any, Any], ...],
+    argnums: tuple[int, ...],
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    real_only: bool = False,
+) -> Any:
     """The leaves of the chosen arguments as arrays, after checking that they can be differentiated; and
     their structure.
     """
@@ -125,7 +145,7 @@ def differentiable_leaves(
     return leaves, treedef
 
 
-def scalar_output(what, fun, outs, holomorphic):
+def scalar_output(what: str, fun: Any, outs: Any, holomorphic: bool) -> Any:
     """Check that a function to be ``grad``ed returned one real scalar; return it."""
     who = f"{what} of {describe_function(fun)}"
     if len(outs) != 1:
@@ -155,7 +175,7 @@ def scalar_output(what, fun, outs, holomorphic):
     return outs[0]
 
 
-def array_outputs(what, fun, outs, out_tree, holomorphic):
+def array_outputs(what: str, fun: Any, outs: list[Value], out_tree: Any, holomorphic: bool) -> None:
     """Check that the outputs of a function have rows of derivatives."""
     for i, out in enumerate(outs):
         aval = typeof(out)
@@ -169,7 +189,9 @@ def array_outputs(what, fun, outs, out_tree, holomorphic):
             )
 
 
-def same_structure(what, fun, given, wanted, names, error=TypeError):
+def same_structure(
+    what: str, fun: Any, given: Any, wanted: Any, names: tuple[str, ...], error: type = TypeError
+) -> None:
     """Refuse two pytrees of different structure."""
     if given != wanted:
         raise error(
@@ -178,7 +200,9 @@ def same_structure(what, fun, given, wanted, names, error=TypeError):
         )
 
 
-def same_types(what, fun, given, wanted, name):
+def same_types(
+    what: str, fun: Any, given: list[ShapedArray], wanted: list[ShapedArray], name: Callable[..., Any]
+) -> None:
     """Refuse lists of avals that differ in dtype (``TypeError``) or shape (``ValueError``); ``name(i)``
     says which pair it is.
     """
@@ -190,11 +214,11 @@ def same_types(what, fun, given, wanted, name):
             )
 
 
-def tangent_name(fun, treedef):
+def tangent_name(fun: Any, treedef: Any) -> Callable[..., Any]:
     """Names the tangents of arguments, for ``same_types``."""
     return lambda i: f"the tangent of {name_of(fun, treedef, i)}"
 
 
-def cotangent_name(treedef):
+def cotangent_name(treedef: Any) -> Callable[..., Any]:
     """Names the cotangents of outputs, for ``same_types``."""
     return lambda i: f"the cotangent of the output{keystr(leaf_path(treedef, i))}"

@@ -1,5 +1,9 @@
 """How branches and loops split into known and linear halves (see ``splitting``)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.extend.functions import with_weak_type
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, evaluate, stage
 from rabbet.extend.primitive import call_op, full_of_type
@@ -12,9 +16,15 @@ from rabbet_autodiff.primitives.linear_solve import linear_solve
 from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, splits
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+    from rabbet.typing import Value
+
+    from rabbet_autodiff.splitting import Split
+
 
 @splits.primitive(cond_call)
-def split_cond(op, flags):
+def split_cond(op: Op, flags: tuple[bool, ...]) -> Halves:
     """Both halves are a ``cond``. Each branch leaves its own residuals; where another branch ran, they are
     zeros.
     """
@@ -45,10 +55,10 @@ def split_cond(op, flags):
     )
 
 
-def _with_zeros(known, count, types, mine):
+def _with_zeros(known: Jaxpr, count: int, types: list[list[Any]], mine: int) -> Jaxpr:
     """A branch's known half returning residuals for all branches, zeros for the others'."""
 
-    def wide(*args):
+    def wide(*args: Value) -> Any:
         outs = evaluate(known, args)
         residuals = []
         for b, group in enumerate(types):
@@ -62,7 +72,9 @@ def _with_zeros(known, count, types, mine):
     return stage(wide, known.in_avals, known.name).jaxpr
 
 
-def _of_all_residuals(made, known_in, types, mine, flags):
+def _of_all_residuals(
+    made: Split, known_in: list[int], types: list[list[Any]], mine: int, flags: tuple[bool, ...]
+) -> Jaxpr:
     """A branch's linear half taking all known operands, the residuals of all branches, and the linear
     operands.
     """
@@ -73,7 +85,7 @@ def _of_all_residuals(made, known_in, types, mine, flags):
     passed = [known_in.index(i) for i in made.passed]
     n = len(known_in)
 
-    def narrow(*args):
+    def narrow(*args: Value) -> list[Value]:
         known, residuals, moving = args[:n], args[n : n + total], args[n + total :]
         return evaluate(linear, [*[known[i] for i in passed], *residuals[start : start + count], *moving])
 
@@ -83,14 +95,14 @@ def _of_all_residuals(made, known_in, types, mine, flags):
     return stage(narrow, avals, linear.name).jaxpr
 
 
-def _inputs_of(made, flags):
+def _inputs_of(made: Split, flags: tuple[bool, ...]) -> list[Var]:
     """The program's inputs in their order, from its two halves."""
     known, linear = iter(made.known.invars), iter(made.linear.invars[len(made.passed) + made.residuals :])
     return [next(linear) if lin else next(known) for lin in flags]
 
 
 @splits.primitive(scan_call)
-def split_scan(op, flags):
+def split_scan(op: Any, flags: Any) -> Any:
     """Both halves are a ``scan``: the known one stacks the residuals, the linear one runs over them."""
     n, m = op.params["consts"], op.params["carry"]
     jaxpr = op.params["jaxpr"]
@@ -128,7 +140,7 @@ def split_scan(op, flags):
     )
 
 
-def _returning_inputs(halves, jaxpr, inner, carried):
+def _returning_inputs(halves: Split, jaxpr: Jaxpr, inner: tuple[bool, ...], carried: list[int]) -> Any:
     """The known half of a loop's body, returning some of its inputs besides."""
     if not carried:
         return halves.known
@@ -137,7 +149,9 @@ def _returning_inputs(halves, jaxpr, inner, carried):
     return type(known)(known.invars, known.outvars + extra, known.equations, name=known.name)
 
 
-def _linear_scan(halves, inner, n, m, carried, keep):
+def _linear_scan(
+    halves: Split, inner: tuple[bool, ...], n: int, m: int, carried: list[int], keep: dict[Any, Any]
+) -> Any:
     """The linear half as an operator with its operands: constants, carries, then residuals and scanned
     inputs.
     """
@@ -146,7 +160,7 @@ def _linear_scan(halves, inner, n, m, carried, keep):
     places += [("residual", k) for k in range(halves.residuals)]
     places += [("linear", i) for i, lin in enumerate(inner) if lin]
 
-    def group(place):
+    def group(place: Any) -> Any:
         kind, i = place
         if kind == "residual" or (kind == "passed" and i in carried):
             return 2
@@ -169,7 +183,7 @@ def _linear_scan(halves, inner, n, m, carried, keep):
 
 
 @splits.primitive(while_call)
-def split_while(op, flags):
+def split_while(op: Op, flags: tuple[bool, ...]) -> Halves:
     """The known half is the loop over what no tangent reaches. The linear half is the whole loop again: it
     can run forward, and its transposition is refused. So a loop is no obstacle if no cotangent reaches it.
     """
@@ -206,7 +220,7 @@ def split_while(op, flags):
     )
 
 
-def _whole_loop(op, wanted):
+def _whole_loop(op: Op, wanted: list[bool]) -> Jaxpr:
     """A program that runs a ``while`` and returns what it carries at the places that are wanted."""
     test, body = op.params["cond_jaxpr"], op.params["body_jaxpr"]
     operands = [Var(a) for a in (*test.in_avals[: op.params["cond_consts"]], *body.in_avals)]
@@ -220,7 +234,7 @@ def _whole_loop(op, wanted):
 
 
 @splits.primitive(linear_solve)
-def split_linear_solve(op, flags):
+def split_linear_solve(op: Op, flags: tuple[bool, ...]) -> Halves:
     """Forward mode has made it linear in the right-hand side: nothing of it is known before."""
     if any(flags[: op.params["consts"]]):
         raise TypeError("the solution of a linear equation is not linear in its matrix")

@@ -3,7 +3,11 @@
 They are functions with rules (``rb.custom_rules``) with JAX's ways of giving the rules.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.extend.functions import describe_function, folded, named_like
@@ -14,6 +18,9 @@ from rabbet_custom_rules import RuledFunction, custom_rules
 from rabbet_autodiff.derivative_rules import PULL, PUSH
 from rabbet_autodiff.user_rules import pullback, pushforward
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @folded
 class _Custom(RuledFunction):
@@ -21,7 +28,7 @@ class _Custom(RuledFunction):
 
     definer: str
 
-    def refuse_without_rule(self):
+    def refuse_without_rule(self) -> Any:
         raise AttributeError(
             f"{describe_function(self.fun)} was declared with {type(self).__name__} and has no rule "
             f"yet; call its {self.definer} first"
@@ -52,7 +59,7 @@ class custom_jvp(_Custom):
     jvp = None
     symbolic_zeros = False
 
-    def defjvp(self, jvp, symbolic_zeros=False):
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule ``jvp(*static, primals, tangents) -> (out, out_tangent)``; return it.
 
         Tangents have the shapes and dtypes of the primals (float0 for integers), and the rule must be
@@ -62,14 +69,14 @@ class custom_jvp(_Custom):
         self.jvp, self.symbolic_zeros = jvp, bool(symbolic_zeros)
         return jvp
 
-    def defjvps(self, *jvps):
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule ``jvp(tangent, out, *primals) -> out_tangent`` per argument; None where the
         derivative is zero.
         """
         if self.nondiff_argnums or self.nondiff_argnames:
             raise TypeError("defjvps has no place for static arguments; use defjvp with nondiff_argnums")
 
-        def together(primals, tangents):
+        def together(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
             out = self(*primals)
             terms = [
                 rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
@@ -79,10 +86,10 @@ class custom_jvp(_Custom):
 
         self.defjvp(together)
 
-    def has_rule(self):
+    def has_rule(self) -> bool:
         return self.jvp is not None
 
-    def rules(self, call):
+    def rules(self, call: Any) -> dict[Any, Any]:
         return {PUSH: pushforward(call, self.jvp, self.symbolic_zeros)}
 
 
@@ -106,7 +113,14 @@ class custom_vjp(_Custom):
     fwd = bwd = None
     symbolic_zeros = optimize_remat = generic_batching = False
 
-    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False, generic_batching=False):
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
         """Set the rules: ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent) ->
         cotangents``.
 
@@ -128,15 +142,21 @@ class custom_vjp(_Custom):
         self.symbolic_zeros, self.optimize_remat = bool(symbolic_zeros), bool(optimize_remat)
         self.generic_batching = bool(generic_batching)
 
-    def has_rule(self):
+    def has_rule(self) -> bool:
         return self.fwd is not None
 
-    def rules(self, call):
+    def rules(self, call: Any) -> dict[Any, Any]:
         options = self.symbolic_zeros, self.optimize_remat, self.generic_batching
         return {PULL: pullback(call, self.fwd, self.bwd, *options)}
 
 
-def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None):
+def custom_gradient(
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
+) -> custom_rules | Callable[..., Any]:
     """Decorator: a function that computes its gradient function along with its value.
 
     Args:
@@ -160,15 +180,15 @@ def custom_gradient(fun=None, *, with_logs=False, remat=False, with_accums=None)
     if fun is None:
         return functools.partial(custom_gradient, remat=remat)
 
-    def value(*args):
+    def value(*args: Value) -> Value:
         return fun(*args)[0]
 
-    def with_pull(*args):
+    def with_pull(*args: Value) -> tuple[Callable[..., Any] | Value, ...]:
         out, pull = fun(*args)
         if remat:
             out, pull = pull(*args)
 
-        def pulled(cotangent):
+        def pulled(cotangent: Any) -> Any:
             found = pull(cotangent)
             return found if isinstance(found, (tuple, list)) else (found,)
 

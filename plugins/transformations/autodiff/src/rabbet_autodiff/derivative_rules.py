@@ -5,8 +5,11 @@ Where there are both, the derivative is one linear equation (``custom_linear``) 
 transpose.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import Role, Tracer, payload_of, typeof
@@ -14,6 +17,11 @@ from rabbet_custom_rules import CustomRule
 
 from rabbet_autodiff import carried, stateful
 from rabbet_autodiff.primitives.custom_linear import custom_linear
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
 
 PUSH, PULL = "jvp", "vjp"
 """The names under which a function's rules hold a ``Pushforward`` and a ``Pullback``."""
@@ -23,10 +31,17 @@ PUSH, PULL = "jvp", "vjp"
 class Derivative(CustomRule):
     """What both have in common: they survive what carries them."""
 
-    def survives(self, interpreter):
+    def survives(self, interpreter: Interpreter) -> bool:
         return interpreter.carries
 
-    def apply(self, interpreter, rules, args, name, wanted):
+    def apply(
+        self,
+        interpreter: Interpreter,
+        rules: dict[Any, Any],
+        args: list[Value] | tuple[Value, ...],
+        name: str,
+        wanted: tuple[ShapedArray, ...] | None,
+    ) -> list[Value]:
         duals = [payload_of(interpreter, a) for a in args]
         primals, tangents = [d.primal for d in duals], [d.tangent for d in duals]
         push, pull = rules.get(PUSH), rules.get(PULL)
@@ -48,7 +63,7 @@ class Pushforward(Derivative):
     rule: Callable
     symbolic: bool = False
 
-    def under(self, passage):
+    def under(self, passage: Any) -> Pushforward:
         if passage.interpreter.threads:
             return replace(self, rule=stateful.Stateful(passage).pushforward(self), symbolic=True)
         return replace(self, rule=carried.pushforward(passage, self.rule))
@@ -70,10 +85,10 @@ class Pullback(Derivative):
     still: frozenset = frozenset()
     at_one: bool = False
 
-    def serves(self, interpreter):
+    def serves(self, interpreter: Interpreter) -> bool:
         return interpreter.plays(Role.FORWARD)
 
-    def under(self, passage):
+    def under(self, passage: Any) -> Pullback:
         if passage.interpreter.threads:
             function = stateful.Stateful(passage)
             forward, backward = function.pullback(self)
@@ -83,18 +98,22 @@ class Pullback(Derivative):
         return replace(self, forward=forward, backward=backward)
 
 
-def to_be_transposed(tangents):
+def to_be_transposed(tangents: list[Value]) -> bool:
     """Whether what is computed from these tangents may end in a transposition: they are being recorded."""
     found = [t.interpreter for t in tangents if type(t) is Tracer]
     return any(i.stages or i.plays(Role.TRANSPOSES) for i in found)
 
 
-def pushed(push, primals, tangents):
+def pushed(
+    push: Any, primals: list[Value], tangents: list[Zero | Value]
+) -> list[list[Value]] | tuple[list[Zero | Value], ...]:
     """Outputs and their tangents by the rule of forward mode."""
     return push.rule(primals, tangents if push.symbolic else [instantiate(t) for t in tangents])
 
 
-def pulled(pull, push, primals, tangents, name):
+def pulled(
+    pull: Any, push: Pushforward | None, primals: list[Value], tangents: list[Zero | Value], name: str
+) -> tuple[list[Zero | Value], ...]:
     """Outputs by the rule of reverse mode, and their tangents as a linear equation that it transposes."""
     outs, residuals = pull.forward(primals, tuple([type(t) is not Zero for t in tangents]))
     moving = tuple([_differentiable(p) for p in primals])
@@ -117,14 +136,14 @@ def pulled(pull, push, primals, tangents, name):
     return outs, moved
 
 
-def _tangents_alone(push, primals, moving, given):
+def _tangents_alone(push: Pushforward, primals: Any, moving: Any, given: Any) -> list[Value]:
     """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
     given = iter(given)
     tangents = [next(given) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
     return [instantiate(t) for t in pushed(push, primals, tangents)[1]]
 
 
-def check_outputs(outs, wanted, name):
+def check_outputs(outs: list[Value], wanted: tuple[ShapedArray, ...] | None, name: str) -> None:
     """Refuse a rule whose outputs are not of the function's types."""
     for i, (out, aval) in enumerate(zip(outs, wanted or (), strict=bool(wanted))):
         have = typeof(out)
@@ -135,9 +154,9 @@ def check_outputs(outs, wanted, name):
             )
 
 
-def _differentiable(x):
+def _differentiable(x: Value) -> bool:
     return tangent_aval(typeof(x)).dtype == typeof(x).dtype
 
 
-def _tangent(t, primal):
+def _tangent(t: Zero | Value, primal: Value) -> Zero | Value:
     return zero_tangent(typeof(primal)) if type(t) is Zero or not _differentiable(primal) else t

@@ -1,5 +1,9 @@
 """Functions of pytrees as functions of flat lists, and tangents as users write and see them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, tree
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -13,18 +17,21 @@ from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tange
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 class Flat:
     """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary
     results).
     """
 
-    def __init__(self, fun, treedef, has_aux=False):
+    def __init__(self, fun: Any, treedef: Any, has_aux: bool = False) -> None:
         self.fun, self.treedef, self.has_aux = fun, treedef, has_aux
         self.out_tree = self.aux = None
         named_like(self, fun)
 
-    def __call__(self, *leaves):
+    def __call__(self, *leaves: Value) -> list[Value]:
         out = self.fun(*tree.unflatten(self.treedef, list(leaves)))
         if self.has_aux:
             if not (isinstance(out, (tuple, list)) and len(out) == 2):
@@ -36,7 +43,7 @@ class Flat:
         outs, self.out_tree = tree.flatten(out)
         return convert_leaves(array_or_tracer, outs, self.no_result)
 
-    def no_result(self, index, x):
+    def no_result(self, index: int, x: str) -> str:
         """What to say of an output that is no array."""
         path = leaf_path(self.out_tree, index)
         return (
@@ -46,24 +53,24 @@ class Flat:
             "things through has_aux"
         )
 
-    def plain_aux(self):
+    def plain_aux(self) -> Any:
         """The auxiliary results with the tracers of the finished differentiation replaced by their
         values.
         """
         return tree.map(plain, self.aux)
 
 
-def plain(x):
+def plain(x: Value | str) -> Value | str:
     """The value of a tracer of a finished differentiation; any other leaf as it is."""
     while type(x) is Tracer and not x.interpreter.alive and type(x.payload) is Dual:
         x = x.payload.primal
     return x
 
 
-def of_chosen(fun, args, kwargs, argnums):
+def of_chosen(fun: Any, args: tuple[Any, ...], kwargs: dict[Any, Any], argnums: tuple[int, ...]) -> Any:
     """``fun`` as a function of the chosen positional arguments alone."""
 
-    def chosen_only(*chosen):
+    def chosen_only(*chosen: Value | dict[Any, Any]) -> tuple[Value, ...] | Value:
         full = list(args)
         for n, x in zip(argnums, chosen, strict=True):
             full[n] = x
@@ -74,22 +81,22 @@ def of_chosen(fun, args, kwargs, argnums):
 
 # ---------------------------------------------------------------------------------------------------
 # tangents
-def is_float0(x):
+def is_float0(x: Value) -> bool:
     """Whether ``x`` is the tangent of integers: a NumPy array without bytes."""
     return getattr(x, "dtype", None) == dtypes.float0
 
 
-def aval_of(t):
+def aval_of(t: Zero | Value) -> ShapedArray:
     """The type of a tangent that may be a symbolic zero."""
     return t.aval if type(t) is Zero else typeof(t)
 
 
-def taken(t):
+def taken(t: Value) -> Any:
     """A tangent as users give it, as the modes take it: float0 becomes a symbolic zero."""
     return Zero(ShapedArray(t.shape, dtypes.float0)) if is_float0(t) else array_or_tracer(t)
 
 
-def given(t, aval):
+def given(t: Zero | Value | None, aval: ShapedArray) -> Value:
     """A tangent of a value of type ``aval`` as users see it: zeros where it is None or symbolic, float0 for
     integers.
     """
@@ -99,7 +106,7 @@ def given(t, aval):
     return t if is_float0(t) else with_weak_type(array_or_tracer(t), aval.weak_type)
 
 
-def given_back(ct, aval):
+def given_back(ct: Value | None, aval: ShapedArray) -> Any:
     """A cotangent of an argument of type ``aval`` as users see it; weak where the argument is, so that
     updates stay weak.
     """

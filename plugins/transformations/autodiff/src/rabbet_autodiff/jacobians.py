@@ -1,5 +1,10 @@
 """Whole matrices of derivatives: a derivative mapped over a basis by ``vmap``."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import rabbet
 from rabbet import tree
@@ -11,8 +16,13 @@ from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp
 from rabbet_autodiff.functions import of_chosen
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+
+def jacfwd(
+    fun: Any, argnums: tuple[int, ...] | int = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than
     outputs.
 
@@ -36,13 +46,19 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
     @wraps(fun)
     @folded
-    def jacobian_of(*args, **kwargs):
+    def jacobian_of(*args: Value | dict[Any, Any], **kwargs: Any) -> Any:
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=True)
 
     return jacobian_of
 
 
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def jacrev(
+    fun: Any,
+    argnums: tuple[int, ...] | int = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs.
     See ``jacfwd``.
 
@@ -55,7 +71,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 
     @wraps(fun)
     @folded
-    def jacobian_of(*args, **kwargs):
+    def jacobian_of(*args: Value | dict[Any, Any], **kwargs: Any) -> Any:
         return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)
 
     return jacobian_of
@@ -64,7 +80,9 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 jacobian = jacrev
 
 
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(
+    fun: Any, argnums: tuple[int, ...] | int = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and
     shapes.
 
@@ -82,7 +100,17 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     )
 
 
-def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allow_int=False):
+def _jacobian(
+    fun: Any,
+    argnums: tuple[int, ...] | int,
+    has_aux: bool,
+    holomorphic: bool,
+    args: tuple[Value | dict[Any, Any], ...],
+    kwargs: dict[Any, Any],
+    *,
+    forward: bool,
+    allow_int: bool = False,
+) -> Any:
     what = "jacfwd" if forward else "jacrev"
     numbers = checks.as_tuple(argnums, fun, len(args), what)
     chosen = tuple([args[n] for n in numbers])
@@ -94,7 +122,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     if forward:
         weak = None
 
-        def push(tangents):
+        def push(tangents: list[Value]) -> tuple[Any, ...]:
             nonlocal weak
             value, *pushed = jvp(
                 flat, tree.unflatten(in_tree, leaves), tree.unflatten(in_tree, tangents), has_aux=has_aux
@@ -118,7 +146,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, *, forward, allo
     return (out, aux) if has_aux else out
 
 
-def _basis(leaves):
+def _basis(leaves: list[Value]) -> list[Value]:
     """For each leaf of n elements among N in all, its part of the N unit vectors: an array of shape (N,
     *shape).
     """
@@ -132,7 +160,9 @@ def _basis(leaves):
     return parts
 
 
-def _split(column, leaves, axis, in_tree, argnums):
+def _split(
+    column: Value, leaves: list[Value], axis: int, in_tree: Any, argnums: tuple[int, ...] | int
+) -> Any:
     """An output's derivatives along its last axis, cut by input leaf and given the inputs' shapes."""
     parts, at = [], 0
     for leaf in leaves:
@@ -144,7 +174,7 @@ def _split(column, leaves, axis, in_tree, argnums):
     return whole[0] if isinstance(argnums, int) else whole
 
 
-def _split_leading(row, outs):
+def _split_leading(row: Value, outs: list[Value]) -> list[Value]:
     """An input's derivatives along the first axis, cut by output leaf and given the outputs' shapes."""
     parts, at = [], 0
     for out in outs:

@@ -1,5 +1,10 @@
 """``linear_call``: a linear function whose transpose its author gives."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import tree
 from rabbet.extend.functions import (
     array_or_tracer,
@@ -15,9 +20,17 @@ from rabbet.extend.transform import typeof
 from rabbet_autodiff import checks
 from rabbet_autodiff.primitives.custom_linear import custom_linear
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @folded
-def linear_call(fun, fun_transpose, residual_args, linear_args):
+def linear_call(
+    fun: Callable[..., Any],
+    fun_transpose: Callable[..., Any],
+    residual_args: Value | tuple[Any, ...],
+    linear_args: Value,
+) -> Value:
     """Call a linear function that brings its transpose.
 
     Args:
@@ -43,13 +56,15 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     residuals, moving = [array_or_tracer(x) for x in residuals], [array_or_tracer(x) for x in moving]
     n, out_tree = len(residuals), None
 
-    def forward(known, given):
+    def forward(
+        known: list[Value] | tuple[Value, ...], given: list[Value] | tuple[Value, ...]
+    ) -> list[Value]:
         nonlocal out_tree
         out = fun(tree.unflatten(residual_tree, list(known)), tree.unflatten(in_tree, list(given)))
         outs, out_tree = tree.flatten(out)
         return _arrays(fun, outs)
 
-    def backward(known, cotangents):
+    def backward(known: list[Value], cotangents: list[Value]) -> list[Value]:
         ct = tree.unflatten(out_tree, list(cotangents))
         results = fun_transpose(tree.unflatten(residual_tree, list(known)), ct)
         leaves, structure = tree.flatten(results)
@@ -68,7 +83,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     return tree.unflatten(out_tree, outs)
 
 
-def _arrays(fun, leaves):
+def _arrays(fun: Callable[..., Any], leaves: list[Value]) -> list[Value]:
     what = f"linear_call: {describe_function(fun)} must return arrays, got"
     return convert_leaves(array_or_tracer, leaves, lambda i, x: f"{what} {describe_value(x)}")
 

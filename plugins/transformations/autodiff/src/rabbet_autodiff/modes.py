@@ -2,7 +2,10 @@
 mode).
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.extend.bodies import add_to, backward
 from rabbet.extend.functions import named_like
@@ -13,8 +16,17 @@ from rabbet.extend.transform import Tracer, run_traced, typeof
 from rabbet_autodiff.interpreter import Forward
 from rabbet_autodiff.recorder import Recorder
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
 
-def forward(fun, primals, tangents):
+    from rabbet_autodiff.functions import Flat
+
+
+def forward(
+    fun: Flat | Callable[..., Any], primals: list[Value] | tuple[Value, ...], tangents: list[Zero | Value]
+) -> tuple[list[Zero | Value], ...]:
     """Run ``fun`` (a list of arrays from arrays) on values and tangents; lists of values and of tangents
     (or ``Zero``).
     """
@@ -24,21 +36,23 @@ def forward(fun, primals, tangents):
     return [d.primal for d in duals], [d.tangent for d in duals]
 
 
-def _duals(primals, tangents):
+def _duals(primals: list[Value] | tuple[Value, ...], tangents: list[Zero | Value]) -> list[Dual]:
     return [Dual(p, t) for p, t in zip(primals, tangents, strict=True) if type(t) is not Zero]
 
 
-def _on_moving(fun, primals, tangents):
+def _on_moving(
+    fun: Flat | Callable[..., Any], primals: list[Value] | tuple[Value, ...], tangents: list[Zero | Value]
+) -> Callable[..., Any]:
     """``fun`` as a function of the arguments that have a tangent; the others are plain values."""
 
-    def on_moving(*tracers):
+    def on_moving(*tracers: Value) -> list[Value]:
         mine = iter(tracers)
         return fun(*[p if type(t) is Zero else next(mine) for p, t in zip(primals, tangents, strict=True)])
 
     return named_like(on_moving, fun)
 
 
-def _dual(interpreter, x):
+def _dual(interpreter: Interpreter, x: Value) -> Dual:
     if type(x) is Tracer and x.interpreter is interpreter:
         return x.payload
     return Dual(x, zero_tangent(typeof(x)))
@@ -53,7 +67,7 @@ class Recording(NamedTuple):
     outputs: list
     equations: list
 
-    def pull(self, cotangents):
+    def pull(self, cotangents: list[Value]) -> Any:
         """The cotangents of the inputs (None where zero) for cotangents of the outputs."""
         held = {}
         for v, ct in zip(self.outputs, cotangents, strict=True):
@@ -62,7 +76,7 @@ class Recording(NamedTuple):
         backward(self.equations, held)
         return [None if v is None else held.get(v) for v in self.inputs]
 
-    def program(self):
+    def program(self) -> Any:
         """The linear equations as a program, with the values that they hold as its captured arrays."""
         held, equations = {}, []
         for eqn in self.equations:
@@ -73,7 +87,7 @@ class Recording(NamedTuple):
         jaxpr = Jaxpr(inputs, outs, equations, [v for v, _ in held.values()], name="linearized")
         return jaxpr, [x for _, x in held.values()]
 
-    def with_values(self, jaxpr, values):
+    def with_values(self, jaxpr: Any, values: Any) -> Any:
         """The recording whose ``program`` is ``jaxpr``, holding other values."""
         held = dict(zip(jaxpr.constvars, values, strict=True))
         equations = [
@@ -82,11 +96,11 @@ class Recording(NamedTuple):
         return Recording(self.inputs, self.outputs, equations)
 
 
-def _held(v, held):
+def _held(v: Literal | Var, held: dict[Any, Any]) -> Var | Value:
     return v.value if type(v) is Literal else held.get(v, v)
 
 
-def _atom(x, held):
+def _atom(x: Var | Value, held: dict[Any, Any]) -> Literal | Var:
     if type(x) is Var:
         return x
     aval = typeof(x)
@@ -97,7 +111,7 @@ def _atom(x, held):
     return held[id(x)][0]
 
 
-def record(fun, primals, moves=None):
+def record(fun: Any, primals: Any, moves: Any = None) -> Any:
     """Run ``fun`` once, forward mode over a recorder.
 
     Args:
@@ -117,12 +131,12 @@ def record(fun, primals, moves=None):
     ]
     outs: list = []
 
-    def over_recorder(*linear):
+    def over_recorder(*linear: Value) -> None:
         nonlocal outs
         mine = iter(linear)
         duals = [Dual(p, next(mine)) for p, v in zip(primals, inputs, strict=True) if v is not None]
 
-        def on_moving(*tracers):
+        def on_moving(*tracers: Value) -> list[Value]:
             moving = iter(tracers)
             return fun(*[p if v is None else next(moving) for p, v in zip(primals, inputs, strict=True)])
 
@@ -135,7 +149,7 @@ def record(fun, primals, moves=None):
     return [d.primal for d in outs], Recording(inputs, outputs, recorder.equations)
 
 
-def transposed(fun, avals):
+def transposed(fun: Flat, avals: list[ShapedArray]) -> Any:
     """Record a linear function of arrays of the given types; a ``Recording``."""
     recorder = Recorder()
     inputs = [Var(a) for a in avals]

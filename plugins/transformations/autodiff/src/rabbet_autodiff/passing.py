@@ -1,6 +1,10 @@
 """Functions taken apart so that they can be handed on: ``closure_convert`` and ``fwd_and_bwd``."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rabbet
 from rabbet import dtypes, tree
@@ -12,9 +16,16 @@ from rabbet_autodiff import checks
 from rabbet_autodiff.api import vjp
 from rabbet_autodiff.functions import Flat, of_chosen
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
+    from rabbet_autodiff.api import Pullback
+
 
 @folded
-def closure_convert(fun, *example_args):
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Value
+) -> tuple[Callable[..., Any] | list[Any], ...]:
     """Make the values that a function closes over, and that may be differentiated, its arguments.
 
     Args:
@@ -38,7 +49,7 @@ def closure_convert(fun, *example_args):
     hoisted = [is_tracer(c) and dtypes.issubdtype(typeof(c).dtype, dtypes.inexact) for c in captured]
     count = len(example_args)
 
-    def converted_fun(*args):
+    def converted_fun(*args: Value | dict[Any, Any]) -> Value | dict[Any, Any]:
         if len(args) != count + sum(hoisted):
             raise TypeError(
                 f"the closure-converted {describe_function(fun)} takes {count} arguments and the "
@@ -62,7 +73,9 @@ def closure_convert(fun, *example_args):
     return functools.wraps(fun)(converted_fun), [c for c, h in zip(captured, hoisted, strict=True) if h]
 
 
-def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
+def fwd_and_bwd(
+    fun: Callable[..., Any], argnums: tuple[int, ...] | int, has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], ...]:
     """The forward and the backward pass of a function as two functions, each compiled once.
 
     Args:
@@ -86,12 +99,12 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     compiled = rabbet.jit if jitted else None  # of another package: said before anything is computed
 
     @functools.wraps(fun)
-    def fwd(*args):
+    def fwd(*args: Value) -> tuple[Pullback | Value, ...]:
         numbers = checks.as_tuple(argnums, fun, len(args), "fwd_and_bwd")
         chosen = of_chosen(fun, args, {}, numbers)
         return vjp(chosen, *[args[n] for n in numbers], has_aux=has_aux)
 
-    def bwd(residuals, cotangent):
+    def bwd(residuals: Pullback, cotangent: Value) -> tuple[Value, ...] | Value:
         cotangents = residuals(cotangent)
         return cotangents[0] if isinstance(argnums, int) else cotangents
 

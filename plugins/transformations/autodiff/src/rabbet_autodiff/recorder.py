@@ -6,6 +6,10 @@ flow on them works) and what reverse mode needs is written down on the way, with
 the equations.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.extend.functions import is_python_scalar, source_position
 from rabbet.extend.passes import Equation, Var
 from rabbet.extend.primitive import operand_avals
@@ -13,6 +17,10 @@ from rabbet.extend.transform import Interpreter, Tracer, context, transpose, typ
 
 from rabbet_autodiff.rules import splits
 from rabbet_autodiff.splitting import refuse_effects
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op, ShapedArray, Zero
+    from rabbet.typing import Value
 
 
 class Recorder(Interpreter):
@@ -23,16 +31,16 @@ class Recorder(Interpreter):
     outermost = False  # users' code sees the tracers of forward mode, which hold these
     concerns_only_its_own = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.equations = []
 
-    def key(self):
+    def key(self) -> Any:
         return None
 
-    def type_of(self, var):
+    def type_of(self, var: Var) -> ShapedArray:
         return var.aval
 
-    def process(self, op, args):
+    def process(self, op: Op, args: tuple[Value, ...]) -> list[Value] | Value:
         """Record ``op`` if a linear value takes part, else run it on the parent."""
         for a in args:
             if type(a) is Tracer and a.interpreter is self:
@@ -44,7 +52,7 @@ class Recorder(Interpreter):
         finally:
             ctx.interpreter = self
 
-    def record(self, op, args):
+    def record(self, op: Any, args: Any) -> Any:
         """One linear equation; a call is split first, so that only its linear half is recorded."""
         primitive = op.primitive
         kinds = primitive.kinds
@@ -78,7 +86,7 @@ class Recorder(Interpreter):
         self.equations.append(Equation(op, inputs, [v], where))
         return Tracer(self, v, out, where)
 
-    def record_half(self, op, args):
+    def record_half(self, op: Op, args: tuple[Value, ...]) -> list[Value]:
         """Run the known half of an operator with bodies, record the linear half."""
         flags = tuple([self.is_mine(a) for a in args])
         rule = splits.lookup(op.primitive)
@@ -103,20 +111,20 @@ class Recorder(Interpreter):
         known, linear = iter(outs[:count]), iter(tracers)
         return [next(linear) if lin else next(known) for lin in halves.out_linear]
 
-    def append(self, op, inputs, avals):
+    def append(self, op: Any, inputs: Any, avals: Any) -> Any:
         """Add an equation; the tracers of its outputs."""
         where = context.where
         outputs = [Var(a) for a in avals]
         self.equations.append(Equation(op, inputs, outputs, where))
         return [Tracer(self, v, v.aval, where) for v in outputs]
 
-    def called_at(self):
+    def called_at(self) -> str:
         """Where the current operation was called, for messages."""
         return f", at {source_position(context.where)}" if context.where is not None else ""
 
-    def is_mine(self, x):
+    def is_mine(self, x: Zero | Value) -> bool:
         """Whether ``x`` is a linear value of this recording."""
         return type(x) is Tracer and x.interpreter is self
 
-    def describe(self):
+    def describe(self) -> Any:
         return "differentiation" + super().describe().removeprefix("Recorder")

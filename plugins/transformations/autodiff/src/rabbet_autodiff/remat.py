@@ -5,7 +5,10 @@ The known half is split off as for any call. Then a walk back from the residuals
 where the policy lets a value be kept; the equations that it passed come once more, before the linear half.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
 from rabbet.extend.primitive import call_op, to_memory
@@ -17,9 +20,12 @@ from rabbet_autodiff.primitives.checkpoint import checkpoint, value_or_rule
 from rabbet_autodiff.pruning import pruned
 from rabbet_autodiff.splitting import Halves, is_needed, split, split_jit, splits
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+
 
 @splits.primitive(checkpoint)
-def split_checkpoint(op, flags):
+def split_checkpoint(op: Op, flags: tuple[bool, ...]) -> Halves:
     jaxpr = op.params["jaxpr"]
     halves = jaxpr.once(("checkpoint", flags, op.params["policy"]), lambda: _halves(op, flags))
     known_in = tuple([i for i, lin in enumerate(flags) if not lin])
@@ -50,7 +56,7 @@ class Half(NamedTuple):
     out_linear: tuple
 
 
-def _halves(op, flags):
+def _halves(op: Op, flags: tuple[bool, ...]) -> Half:
     made = split(op.params["jaxpr"], flags)
     count = made.out_linear.count(False)
     known = made.known if op.params["policy"] is None else flattened(made.known)
@@ -70,7 +76,7 @@ def _halves(op, flags):
 
 
 @splits.primitive(value_or_rule)
-def split_value_or_rule(op, flags):
+def split_value_or_rule(op: Op, flags: Any) -> Any:
     """As a call of the rule."""
     return split_jit(call_op(op.params["jaxpr"], op.params["name"], inline=True), flags)
 
@@ -85,7 +91,7 @@ class Again(NamedTuple):
     forward: list
 
 
-def recomputation(jaxpr, wanted, policy):
+def recomputation(jaxpr: Any, wanted: Any, policy: Any) -> Any:
     """How to compute the variables ``wanted`` of a program again, given what the policy lets be saved."""
     needed = {v for v in wanted if type(v) is Var}
     equations, saved, forward = [], [], []
@@ -118,23 +124,23 @@ def recomputation(jaxpr, wanted, policy):
     return Again(equations[::-1], saved[::-1], forward[::-1])
 
 
-def may_save(policy, eqn):
+def may_save(policy: Callable[..., Any], eqn: Equation) -> bool:
     """Whether the policy lets the results of an equation be kept; an ``Offloadable`` says where."""
     return policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params)
 
 
-def memory_to_keep_in(answer, v):
+def memory_to_keep_in(answer: bool, v: Var) -> Any:
     """The memory in which a policy wants a value to be kept; None: where it is."""
     there = getattr(answer, "dst", None)
     return None if there in (None, "device", v.aval.memory) else there
 
 
-def moving(source, target, where):
+def moving(source: Any, target: Any, where: Any) -> Any:
     """The equation that moves a value to the memory of another variable's type."""
     return Equation(to_memory.op(memory=target.aval.memory or "device"), [source], [target], where)
 
 
-def scan_again(eqn, wanted, policy):
+def scan_again(eqn: Any, wanted: Any, policy: Any) -> Any:
     """A loop that is run again: what may be kept of each step is stacked by the first run and read by the
     second, which carries only what it needs.
 
@@ -180,12 +186,12 @@ def scan_again(eqn, wanted, policy):
 CALLS = jit_call, custom_call
 
 
-def flattened(jaxpr):
+def flattened(jaxpr: Jaxpr) -> Jaxpr:
     """The same program with calls written out, so that a policy sees the operations in them."""
     return jaxpr.once("flattened", lambda: _flattened(jaxpr))
 
 
-def _flattened(jaxpr):
+def _flattened(jaxpr: Jaxpr) -> Jaxpr:
     if not any(eqn.op.primitive in CALLS for eqn in jaxpr.equations):
         return jaxpr
     names = {}
@@ -203,7 +209,7 @@ def _flattened(jaxpr):
     return Jaxpr(jaxpr.invars, outvars, equations, jaxpr.constvars, jaxpr.effects, jaxpr.name)
 
 
-def renamed(jaxpr, names, fresh=False):
+def renamed(jaxpr: Jaxpr, names: dict[Any, Any], fresh: bool = False) -> Jaxpr:
     """The program with other variables (or literals) in the places of some; ``fresh``: and new ones for all
     that it defines.
     """

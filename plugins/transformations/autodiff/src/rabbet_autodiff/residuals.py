@@ -1,5 +1,10 @@
 """What reverse mode keeps from the forward pass, for people who want to save memory."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import tree
 from rabbet.extend.functions import folded, parameter_name, source_position
 from rabbet.extend.passes import Var, bodies_of, stage
@@ -10,9 +15,13 @@ from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat
 from rabbet_autodiff.primitives.checkpoint import name
 
+if TYPE_CHECKING:
+    import numpy as np
+    from rabbet.extend.passes import Jaxpr
+
 
 @folded
-def saved_residuals(f, *args, **kwargs):
+def saved_residuals(f: Callable[..., Any], *args: np.ndarray | dict[Any, Any], **kwargs: Any) -> Any:
     """The values that differentiating ``f`` at these arguments keeps for the backward pass.
 
     Args:
@@ -31,7 +40,7 @@ def saved_residuals(f, *args, **kwargs):
     leaves, treedef = tree.flatten((args, kwargs))
     kept = []
 
-    def forward(*tracers):
+    def forward(*tracers: Any) -> Any:
         flat = Flat(lambda given, named: f(*given, **named), treedef)
         _, recording = modes.record(flat, tracers)
         kept[:] = recording.program()[1]
@@ -47,7 +56,7 @@ def saved_residuals(f, *args, **kwargs):
     return list(found.values())
 
 
-def print_saved_residuals(f, *args, **kwargs):
+def print_saved_residuals(f: Any, *args: dict[Any, Any], **kwargs: Any) -> None:
     """Print the values that differentiating ``f`` at these arguments keeps for the backward pass, one a line.
 
     Example:
@@ -59,13 +68,13 @@ def print_saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short()} {origin}")
 
 
-def _argument(f, path):
+def _argument(f: Callable[..., Any], path: tuple[Any, ...]) -> str:
     group, which, *rest = path
     name = parameter_name(f, which.idx).strip("'") if group.idx == 0 else which.key
     return f"from the argument {name}{keystr(tuple(rest))}"
 
 
-def _origin(program, v):
+def _origin(program: Jaxpr, v: Var) -> str:
     """Where a variable of a program comes from."""
     for eqn in program.equations:
         if v not in eqn.outputs:
@@ -83,7 +92,7 @@ def _origin(program, v):
     return "from a constant"
 
 
-def _place(where):
+def _place(where: tuple[Any, ...]) -> Any:
     found = source_position(where)
     return f"{found} ({found.function})"
 

@@ -2,6 +2,11 @@
 ``custom_root``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
@@ -15,8 +20,13 @@ from rabbet_autodiff.api import jvp
 from rabbet_autodiff.derivative_rules import PUSH, Pushforward
 from rabbet_autodiff.primitives.linear_solve import linear_solve
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Jaxpr
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
 
-def same_structure(who, what, fun, out_tree, treedef):
+
+def same_structure(who: str, what: str, fun: Callable[..., Any], out_tree: Any, treedef: Any) -> None:
     """Refuse what is not of the structure ``treedef``."""
     if out_tree != treedef:
         raise TypeError(
@@ -25,7 +35,14 @@ def same_structure(who, what, fun, out_tree, treedef):
         )
 
 
-def same_types(who, what, fun, avals, wanted, treedef):
+def same_types(
+    who: str,
+    what: str,
+    fun: Callable[..., Any],
+    avals: list[ShapedArray] | tuple[ShapedArray, ...],
+    wanted: list[ShapedArray],
+    treedef: Any,
+) -> None:
     """Refuse leaves of other shapes or dtypes than those of ``treedef`` have."""
     for i, (needed, got) in enumerate(zip(wanted, avals, strict=False)):
         if (needed.shape, needed.dtype) != (got.shape, got.dtype):
@@ -36,7 +53,13 @@ def same_types(who, what, fun, avals, wanted, treedef):
             )
 
 
-def as_wanted(who, solve, out, like, has_aux):
+def as_wanted(
+    who: str,
+    solve: Callable[..., Any],
+    out: tuple[Value | dict[Any, Any], ...] | Value,
+    like: Value | dict[Any, Any],
+    has_aux: bool,
+) -> Any:
     """What a solver returned that was called as it is: checked as it would be as a program."""
     if has_aux and not (isinstance(out, (tuple, list)) and len(out) == 2):
         raise not_a_pair(who, "solve", solve, tree.structure(out))
@@ -51,7 +74,7 @@ def as_wanted(who, solve, out, like, has_aux):
     return out
 
 
-def not_a_pair(who, what, fun, out_tree):
+def not_a_pair(who: str, what: str, fun: Callable[..., Any], out_tree: Any) -> Exception:
     """The error of a solver that should return an auxiliary result and does not."""
     return TypeError(
         f"{who}: with has_aux {what} {describe_function(fun)} must return a pair (solution, aux), it "
@@ -68,7 +91,7 @@ class Vectors:
       map: ``fun`` as a ``Body``.
     """
 
-    def __init__(self, who, what, fun, vector):
+    def __init__(self, who: Any, what: Any, fun: Any, vector: Any) -> None:
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
         leaves = [array_or_tracer(x) for x in leaves]
@@ -78,11 +101,11 @@ class Vectors:
         self.map = self.staged(fun)
         self.check(what, fun, self.map)
 
-    def staged(self, fun):
+    def staged(self, fun: Callable[..., Any]) -> Any:
         """``fun`` of one vector as a ``Body``."""
         return Body(fun, self.one_argument, self.avals)
 
-    def check(self, what, fun, body, aux=False):
+    def check(self, what: str, fun: Callable[..., Any], body: Any, aux: Any = False) -> Any:
         """Refuse a function that does not return a vector of this space (and ``aux``: a pair of that and
         more); the structure of what it returns besides.
         """
@@ -97,16 +120,16 @@ class Vectors:
         same_types(self.who, what, fun, body.out_avals, self.avals, self.treedef)
         return rest
 
-    def result(self, outs, aux_tree, has_aux):
+    def result(self, outs: list[Value], aux_tree: Any, has_aux: bool) -> Any:
         """The solution, with ``has_aux`` a pair of it and the rest."""
         n = len(self.leaves)
         solution = tree.unflatten(self.treedef, outs[:n])
         return (solution, tree.unflatten(aux_tree, outs[n:])) if has_aux else solution
 
-    def function(self, program, consts):
+    def function(self, program: Jaxpr, consts: list[Value]) -> Callable[..., Any]:
         """A program of ``consts`` and a vector as a function of a pytree."""
 
-        def on_trees(x):
+        def on_trees(x: Value) -> Value:
             leaves, treedef = tree.flatten(x)
             if treedef != self.treedef:
                 raise TypeError(
@@ -118,7 +141,9 @@ class Vectors:
 
 
 @folded
-def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
+def custom_linear_solve(
+    matvec: Any, b: Any, solve: Any, transpose_solve: Any = None, symmetric: Any = False, has_aux: Any = False
+) -> Any:
     """Solve ``matvec(x) == b`` by a solver of your own; derivatives are solutions of linear equations too.
 
     Args:
@@ -170,7 +195,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
 class _Transposed:
     """The transposed map, as far as ``Body`` is asked for."""
 
-    def __init__(self, body):
+    def __init__(self, body: Any) -> None:
         n = len(body.consts)
         size = len(body.program.invars) - n
         flags = (False,) * n + (True,) * size
@@ -180,7 +205,13 @@ class _Transposed:
 
 
 @folded
-def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
+def custom_root(
+    f: Callable[..., Any],
+    initial_guess: Value,
+    solve: Callable[..., Any],
+    tangent_solve: Callable[..., Any],
+    has_aux: bool = False,
+) -> tuple[Value | dict[Any, Any], ...] | Value:
     """Solve ``f(x) == 0`` by a solver of your own, differentiated by the implicit function theorem.
 
     With ``f(x, a) = 0`` for arrays ``a`` that ``f`` closes over, ``df/dx dx = -df/da da``.
@@ -219,7 +250,7 @@ class _Root:
     solver, then the guess.
     """
 
-    def __init__(self, space, solve, tangent_solve, has_aux):
+    def __init__(self, space: Any, solve: Any, tangent_solve: Any, has_aux: Any) -> None:
         self.space, self.f = space, space.map
         solving = space.staged(lambda x: solve(space.function(self.f.program, self.f.consts), x))
         self.aux_tree = space.check("solve", solve, solving, has_aux)
@@ -227,14 +258,14 @@ class _Root:
         self.tangents = self._tangents(tangent_solve)
         self.consts = [*self.f.consts, *self.tangents.consts, *solving.consts]
 
-    def _tangents(self, tangent_solve):
+    def _tangents(self, tangent_solve: Callable[..., Any]) -> Body:
         """The program from a root and a right-hand side to the solution of the linearized equation."""
         space, f = self.space, self.f
 
-        def at_root(*flat):
+        def at_root(*flat: Value) -> tuple[Value, ...] | Value:
             root, y = flat[: len(space.avals)], flat[len(space.avals) :]
 
-            def linearized(v):
+            def linearized(v: Value) -> Value:
                 leaves, _ = tree.flatten(v)
                 pairs = zip(leaves, space.avals, strict=True)
                 leaves = [lax.convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
@@ -248,20 +279,20 @@ class _Root:
         space.check("tangent_solve", tangent_solve, body)
         return body
 
-    def _parts(self, args):
+    def _parts(self, args: list[Value] | tuple[Value, ...]) -> tuple[list[Value] | tuple[Value, ...], ...]:
         m, n, k = len(self.f.consts), len(self.tangents.consts), len(self.solving.consts)
         return args[:m], args[m : m + n], args[m + n : m + n + k], args[m + n + k :]
 
-    def solved(self, *args):
+    def solved(self, *args: Value) -> list[Value]:
         """The root and what the solver returns besides."""
         _, _, consts, guess = self._parts(args)
         return evaluate(self.solving.program, [*consts, *guess])
 
-    def call(self, *args):
+    def call(self, *args: Value) -> list[Value]:
         """The root by ``solved``, with its derivative."""
         return call_with_rules(self.solved, {PUSH: Pushforward(self.jvp)}, args, "custom_root")
 
-    def jvp(self, values, tangents):
+    def jvp(self, values: list[Value], tangents: list[Value]) -> tuple[list[Value], ...]:
         """The rule of forward mode."""
         outs = self.call(*values)
         size = len(self.space.avals)

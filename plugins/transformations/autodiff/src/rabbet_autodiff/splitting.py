@@ -7,7 +7,10 @@ runs now and hands over the intermediate values (residuals) that the rest needs;
 *linear* half, which is recorded as one equation and transposed as a whole.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from rabbet.extend.commands import address
 from rabbet.extend.functions import source_position
@@ -61,7 +64,9 @@ class Split(NamedTuple):
     out_linear: tuple
 
 
-def split(jaxpr, flags, force_linear=(), same=None):
+def split(
+    jaxpr: Jaxpr, flags: tuple[bool, ...], force_linear: tuple[int, ...] = (), same: int | None = None
+) -> Any:
     """Split a program by which of its inputs are linear; made once for each pattern.
 
     Args:
@@ -75,7 +80,7 @@ def split(jaxpr, flags, force_linear=(), same=None):
     return jaxpr.once(key, lambda: _split(jaxpr, flags, force_linear, same))
 
 
-def _split(jaxpr, flags, force_linear, same):
+def _split(jaxpr: Jaxpr, flags: tuple[bool, ...], force_linear: tuple[int, ...], same: int | None) -> Split:
     linear = {v for v, lin in zip(jaxpr.invars, flags, strict=True) if lin}
     known_equations, linear_equations = [], []
     for eqn in jaxpr.equations:
@@ -120,12 +125,12 @@ def _split(jaxpr, flags, force_linear, same):
     return Split(known, rest, tuple([places[v] for v in passed]), len(computed), out_linear)
 
 
-def is_needed(known):
+def is_needed(known: Jaxpr) -> Any:
     """Whether the known half of a program has to run: it computes or does something."""
     return bool(known.outvars or known.effects)
 
 
-def refuse_effects(op, where):
+def refuse_effects(op: Op, where: tuple[Any, ...] | None) -> None:
     """Refuse an operation on a linear value that does something besides computing: it will never run as it
     is.
     """
@@ -139,7 +144,7 @@ def refuse_effects(op, where):
         )
 
 
-def _zero(v, equations):
+def _zero(v: Any, equations: Any) -> Any:
     """The variable of zeros of the type of ``v``, made by an equation of its own."""
     made = stage(lambda: [full_of_type(v.aval, 0)], [], "zero").jaxpr
     (out,) = made.outvars
@@ -147,7 +152,7 @@ def _zero(v, equations):
     return out
 
 
-def _read_but_not_linear(equations, linear):
+def _read_but_not_linear(equations: list[Equation], linear: set[Any]) -> list[Var]:
     """The known variables that linear equations read, each once, in order; what these equations define is
     not among them.
     """
@@ -160,14 +165,16 @@ def _read_but_not_linear(equations, linear):
     return list(found)
 
 
-def _computed_again(residuals, known_equations, again):
+def _computed_again(
+    residuals: list[Var], known_equations: list[Equation], again: dict[Any, Any]
+) -> list[Var]:
     """Leave out residuals that a few cheap operations make of others, such as ``1 - y * y`` beside ``y``: the
     linear half does them once more. Like the two functions below it adds these equations to ``again``.
     """
     cheap = {eqn.outputs[0]: eqn for eqn in known_equations if _is_cheap(eqn)}
     kept = dict.fromkeys(residuals)
 
-    def ways(v, most):
+    def ways(v: Var, most: int) -> dict[Any, Any] | None:
         """The equations that make ``v`` of what is kept, in order; None if they are more than ``most``."""
         eqn, found = cheap.get(v), {}
         if eqn is None:
@@ -191,7 +198,9 @@ def _computed_again(residuals, known_equations, again):
     return [v for v in residuals if v in kept]
 
 
-def _same_again(residuals, same, known_equations, again):
+def _same_again(
+    residuals: list[Var], same: list[Var], known_equations: list[Equation], again: dict[Any, Any]
+) -> list[Var]:
     """Leave out residuals that are the same at every step of a loop, such as the transpose of a constant: the
     linear half makes them once more, and the compiler takes that out of the loop.
 
@@ -214,22 +223,22 @@ def _same_again(residuals, same, known_equations, again):
     return list(kept)
 
 
-def _only_calls(op):
+def _only_calls(op: Op) -> bool:
     return op.primitive is jit_call and not effects_of(op)
 
 
-def in_order(some, equations):
+def in_order(some: dict[Any, Any], equations: list[Equation]) -> Any:
     """Some of these equations in the order in which they stand."""
     place = {eqn: i for i, eqn in enumerate(equations)}
     return sorted(some, key=place.__getitem__)
 
 
-def _is_cheap(eqn):
+def _is_cheap(eqn: Equation) -> bool:
     shape = eqn.outputs[0].aval.shape if eqn.op.primitive in CHEAP else None
     return shape is not None and all(type(x) is not Var or x.aval.shape == shape for x in eqn.inputs)
 
 
-def _spread_again(residuals, known_equations, again):
+def _spread_again(residuals: list[Var], known_equations: list[Equation], again: dict[Any, Any]) -> list[Var]:
     """Keep what was repeated to a larger shape in its smaller form, and nothing of what has no operands: the
     linear half makes it once more.
     """
@@ -246,7 +255,7 @@ def _spread_again(residuals, known_equations, again):
     return list(kept)
 
 
-def _grows(eqn):
+def _grows(eqn: Equation) -> bool:
     """Whether an equation only repeats elements, so that its result is larger than its input, or makes them
     from nothing.
     """
@@ -260,7 +269,13 @@ def _grows(eqn):
     )
 
 
-def _split_equation(eqn, flags, known_equations, linear_equations, linear):
+def _split_equation(
+    eqn: Equation,
+    flags: tuple[bool, ...],
+    known_equations: list[Equation],
+    linear_equations: list[Equation],
+    linear: set[Any],
+) -> None:
     """A nested operator with bodies as a known and a linear equation."""
     outer = context.where
     context.where = eqn.where or outer
@@ -284,16 +299,14 @@ def _split_equation(eqn, flags, known_equations, linear_equations, linear):
         linear.update(linear_out)
 
 
-def call_of_parts(eqn, parts):
+def call_of_parts(eqn: Equation, parts: Callable[..., Any]) -> Op:
     """The decomposition of an equation's primitive as a call of a program, which can be split like any
     other.
     """
     primitive = eqn.op.primitive
     several = primitive.multiple_results
     avals = [v.aval for v in eqn.inputs]
-    closed = stage(
-        lambda *xs: parts(eqn.op, *xs) if several else [parts(eqn.op, *xs)], avals, primitive.name
-    )
+    closed = stage(lambda *xs: parts(eqn.op, *xs) if several else [parts(eqn.op, *xs)], avals, primitive.name)
     if closed.consts:
         raise TypeError(
             f"the decomposition of primitive {primitive.name!r} ({address(parts)}) captures arrays, and this "
@@ -304,7 +317,7 @@ def call_of_parts(eqn, parts):
 
 
 @splits.primitive(jit_call)
-def split_jit(op, flags):
+def split_jit(op: Op, flags: tuple[bool, ...]) -> Halves:
     halves = split(op.params["jaxpr"], flags)
     name, inline = op.params["name"], op.params.get("inline", False)
     known_outs = len(halves.out_linear) - sum(halves.out_linear)
@@ -323,7 +336,7 @@ def split_jit(op, flags):
 
 
 @splits.primitive(custom_call)
-def split_custom_call(op, flags):
+def split_custom_call(op: Op, flags: tuple[bool, ...]) -> Halves:
     """Where operands are linear already, the function's own rules have nothing left to say: it is a call
     like any other.
     """

@@ -7,6 +7,11 @@ equation, transposed only where somebody differentiates the state, so that a fun
 mode cannot go through keeps its rule's derivative.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, lax, tree
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
@@ -14,6 +19,10 @@ from rabbet.extend.transform import run_traced, typeof
 
 from rabbet_autodiff import modes
 from rabbet_autodiff.primitives.custom_linear import custom_linear
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rabbet.typing import Value
 
 
 class Stateful:
@@ -23,7 +32,7 @@ class Stateful:
       passage: what the interpreter made of the function: the state is its last input and last output.
     """
 
-    def __init__(self, passage):
+    def __init__(self, passage: Any) -> None:
         self.interpreter, self.body, self.name = passage.interpreter, passage.body, passage.name
         self.first, self.last = passage.first, passage.last
         self.state = passage.inputs[-1].treedef
@@ -32,10 +41,10 @@ class Stateful:
         moves = passage.interpreter.state_moves
         self.moving = self.body.once("moving state", self.find_moving) if moves else ()
 
-    def pushforward(self, push):
+    def pushforward(self, push: Any) -> Any:
         """The flat rule of forward mode."""
 
-        def rule(primals, tangents):
+        def rule(primals: list[Value], tangents: list[Zero | Value]) -> tuple[list[Zero | Value], ...]:
             self.refuse_captured([type(t) is not Zero for t in tangents])
             inside = tangents[self.first : self.last]
             given = inside if push.symbolic else [instantiate(t) for t in inside]
@@ -45,17 +54,17 @@ class Stateful:
 
         return rule
 
-    def pullback(self, pull):
+    def pullback(self, pull: Any) -> Any:
         """The flat rules of reverse mode. ``backward`` is given ``Zero`` for cotangents that are zero."""
         inputs = len(self.body.invars) if self.moving else 0  # kept behind the rule's residuals
 
-        def forward(primals, perturbed):
+        def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
             self.refuse_captured(perturbed)
             known = self.known(primals)
             outs, residuals = self.run(primals, pull.forward, known, perturbed[self.first : self.last])
             return [*outs, *self.state_after(primals)], [*residuals, *list(primals)[:inputs]]
 
-        def backward(residuals, cotangents):
+        def backward(residuals: list[Value], cotangents: list[Zero | np.generic]) -> list[Value | None]:
             count = len(residuals) - inputs
             own, primals = list(residuals[:count]), list(residuals[count:])
             given = list(cotangents[: self.outputs])
@@ -70,13 +79,13 @@ class Stateful:
 
         return forward, backward
 
-    def find_moving(self):
+    def find_moving(self) -> tuple[int, ...]:
         """Which leaves of the state have a tangent after the function, if all that can has one before."""
         avals = [v.aval for v in self.body.invars]
         found = [i for i, a in enumerate(self.body.out_avals[self.outputs :]) if dtypes.kind(a.dtype) in "fc"]
         moves = []
 
-        def run(*primals):
+        def run(*primals: Value) -> list[Value]:
             moving = [dtypes.kind(typeof(p).dtype) in "fc" for p in primals]
             tangents = [p if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]
             outs, tangents = modes.forward(lambda *xs: self.state_after(xs), primals, tangents)
@@ -87,15 +96,17 @@ class Stateful:
             stage(run, avals, self.name)
         return tuple([i for i in found if moves[i]])
 
-    def still(self):
+    def still(self) -> frozenset[Any]:
         """The numbers of the outputs that have no derivative: leaves of the state."""
         leaves = set(range(self.state.num_leaves)) - set(self.moving)
         return frozenset([self.outputs + i for i in leaves])
 
-    def known(self, primals):
+    def known(self, primals: list[Value]) -> list[Value]:
         return list(primals[self.first : self.last])
 
-    def run(self, primals, function, *args):
+    def run(
+        self, primals: list[Value] | None, function: Callable[..., Any], *args: list[Value] | tuple[bool, ...]
+    ) -> list[Value] | tuple[list[Value], ...]:
         """A function aside, of which only the results count."""
         inner = self.interpreter.aside()
         if inner is None:
@@ -114,15 +125,15 @@ class Stateful:
             )
             raise
 
-    def state_after(self, primals):
+    def state_after(self, primals: list[Value] | tuple[Value, ...]) -> list[Value]:
         return evaluate(self.body, primals)[self.outputs :]
 
-    def moving_state(self, *primals):
+    def moving_state(self, *primals: Value) -> list[Value]:
         """The leaves of the state that have a derivative, as a function of all inputs."""
         after = self.state_after(primals)
         return [after[i] for i in self.moving]
 
-    def state_tangents(self, primals, tangents, after):
+    def state_tangents(self, primals: list[Value], tangents: Any, after: list[Value]) -> list[Zero | Value]:
         """The tangents of the state after the function."""
         found = [zero_tangent(typeof(x)) for x in after]
         moving = tuple([type(t) is not Zero and t.dtype != dtypes.float0 for t in tangents])
@@ -140,7 +151,7 @@ class Stateful:
             found[i] = tangent
         return found
 
-    def pushed_state(self, primals, given, moving):
+    def pushed_state(self, primals: list[Value], given: list[Value], moving: tuple[bool, ...]) -> list[Value]:
         """The tangents of the state's moving leaves, from those of the inputs that move."""
         each = iter(given)
         tangents = [
@@ -148,7 +159,7 @@ class Stateful:
         ]
         return [instantiate(t) for t in modes.forward(self.moving_state, primals, tangents)[1]]
 
-    def pulled_state(self, primals, cotangents, moves):
+    def pulled_state(self, primals: Any, cotangents: Any, moves: Any) -> list[Value | None]:
         """The cotangent of each input for those of the state's moving leaves; None for inputs that cannot
         move.
         """
@@ -159,7 +170,7 @@ class Stateful:
             for ct, v, p in zip(pulled, recording.inputs, primals, strict=True)
         ]
 
-    def refuse_captured(self, moving):
+    def refuse_captured(self, moving: list[bool] | tuple[bool, ...]) -> None:
         if any(moving[: self.first]):
             raise TypeError(
                 f"{self.name!r} has a derivative rule of its own and closes over a value that is being "
@@ -167,7 +178,7 @@ class Stateful:
             )
 
 
-def added(a, b):
+def added(a: Any, b: Any) -> Any:
     """The sum of two cotangents, of which either may be None or ``Zero``."""
     if b is None or type(b) is Zero:
         return a

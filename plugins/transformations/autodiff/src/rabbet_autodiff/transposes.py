@@ -1,5 +1,10 @@
 """``linear_transpose``."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, tree
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
@@ -9,9 +14,14 @@ from rabbet_autodiff import checks, modes
 from rabbet_autodiff.api import Static
 from rabbet_autodiff.functions import Flat, given_back
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
+    from rabbet_autodiff.modes import Recording
+
 
 @folded
-def linear_transpose(fun, *primals, reduce_axes=()):
+def linear_transpose(fun: Any, *primals: Any, reduce_axes: tuple[Any, ...] = ()) -> Transpose:
     """The transpose of a linear function.
 
     Args:
@@ -39,13 +49,21 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 class Transpose:
     """What ``linear_transpose`` returns. It is a pytree of the values that the function closes over."""
 
-    def __init__(self, fun, recording, out_tree, in_tree, out_avals, in_avals):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        recording: Recording,
+        out_tree: Any,
+        in_tree: Any,
+        out_avals: list[ShapedArray],
+        in_avals: list[ShapedArray],
+    ) -> None:
         self.kept = fun, out_tree, in_tree, out_avals, in_avals
         self.recording = recording
-        self.parts = None
+        self.parts: tuple[Any, Any] | None = None
 
     @folded
-    def __call__(self, cotangent):
+    def __call__(self, cotangent: Value) -> tuple[Value, ...]:
         fun, out_tree, in_tree, out_avals, in_avals = self.kept
         leaves, ct_tree = tree.flatten(cotangent)
         checks.same_structure("linear_transpose", fun, ct_tree, out_tree, ("the cotangent", "the output"))
@@ -55,7 +73,7 @@ class Transpose:
         results = self.recording.pull(leaves)
         return tree.unflatten(in_tree, [given_back(g, a) for g, a in zip(results, in_avals, strict=True)])
 
-    def flatten(self):
+    def flatten(self) -> Any:
         """The values that the function closes over, and everything else."""
         if self.parts is None:
             program, values = self.recording.program()
@@ -63,7 +81,7 @@ class Transpose:
         return self.parts
 
     @classmethod
-    def unflatten(cls, static, values):
+    def unflatten(cls, static: Any, values: Any) -> Any:
         """The transpose with other values in the places of those that were closed over."""
         fun, out_tree, in_tree, out_avals, in_avals = static.kept
         recording = static.recording.with_values(static.program, values)
@@ -75,7 +93,7 @@ class Transpose:
 tree.register_node(Transpose, Transpose.flatten, Transpose.unflatten)
 
 
-def abstract(x):
+def abstract(x: Any) -> ShapedArray:
     """The type of an array, or of what has a shape and a dtype."""
     if type(x) is ShapedArray:
         return x

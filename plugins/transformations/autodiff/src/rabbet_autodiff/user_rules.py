@@ -2,8 +2,11 @@
 of what they return.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet import dtypes, tree
@@ -24,6 +27,10 @@ from rabbet_autodiff.carried import is_float0
 from rabbet_autodiff.derivative_rules import Pullback, Pushforward
 from rabbet_autodiff.primitives.checkpoint import rule_or_value
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
+
 
 class SymbolicZero:
     """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it.
@@ -38,20 +45,20 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape, doc="The shape of the zeros.")
     dtype = property(lambda self: self.aval.dtype, doc="The dtype of the zeros.")
     ndim = property(lambda self: self.aval.ndim, doc="The number of dimensions.")
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is SymbolicZero and self.aval == other.aval
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash(self.aval)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
 
 
@@ -78,22 +85,22 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def shown_zeros(leaves):
+def shown_zeros(leaves: list[Any]) -> list[Any]:
     """Tangents as rules see them, symbolic zeros as ``SymbolicZero``."""
     return [SymbolicZero(x.aval) if type(x) is Zero else x for x in leaves]
 
 
-def taken_zeros(leaves):
+def taken_zeros(leaves: list[SymbolicZero | Value]) -> list[Zero | Value]:
     """Tangents as rules return them, ``SymbolicZero`` as symbolic zeros."""
     return [Zero(x.aval) if type(x) is SymbolicZero else x for x in leaves]
 
 
 # ---------------------------------------------------------------------------------------- forward mode
-def pushforward(call, jvp, symbolic=False):
+def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> Pushforward:
     """The flat rule of ``jvp(*static, primals, tangents) -> (out, out_tangent)``."""
     name = f"the jvp rule of {describe_function(call.fun)}"
 
-    def rule(primals, tangents):
+    def rule(primals: list[Value], tangents: list[Zero | Value]) -> tuple[list[Zero | Value], ...]:
         result = jvp(
             *call.static_args(),
             tree.unflatten(call.in_tree, list(primals)),
@@ -110,7 +117,9 @@ def pushforward(call, jvp, symbolic=False):
     return Pushforward(rule, symbolic)
 
 
-def _same_structure(name, call, out, out_tangent):
+def _same_structure(
+    name: str, call: Any, out: Any, out_tangent: Any
+) -> tuple[list[SymbolicZero | Value], ...]:
     tangents, tangent_tree = tree.flatten(out_tangent)
     out_tree = tree.structure(out)
     if tangent_tree != out_tree:
@@ -118,7 +127,7 @@ def _same_structure(name, call, out, out_tangent):
     return call.result(out, name), tangents
 
 
-def _check_tangent(name, out, t):
+def _check_tangent(name: str, out: Value, t: Zero | Value) -> None:
     wanted = tangent_aval(typeof(out))
     if (typeof(t).shape, typeof(t).dtype) != (wanted.shape, wanted.dtype):
         raise TypeError(
@@ -127,13 +136,13 @@ def _check_tangent(name, out, t):
         )
 
 
-def refuse_no_pair(result, what):
+def refuse_no_pair(result: tuple[Any, ...] | Value, what: str) -> None:
     """Raise an error that says ``what`` unless a rule returned a pair."""
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(f"{what}, it returned {type(result).__name__}")
 
 
-def arrays(leaves, what):
+def arrays(leaves: list[Value], what: str) -> list[Value]:
     """The results of a rule as arrays (float0 stays NumPy's, symbolic zeros what they are)."""
     return convert_leaves(
         lambda x: x if type(x) is Zero or is_float0(x) else array_or_tracer(x),
@@ -143,14 +152,16 @@ def arrays(leaves, what):
 
 
 # ---------------------------------------------------------------------------------------- reverse mode
-def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False, at_one=False):
+def pullback(
+    call: Any, fwd: Any, bwd: Any, symbolic: bool = False, optimize_remat: bool = False, at_one: bool = False
+) -> Pullback:
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule = f"the forward rule of {describe_function(call.fun)}"
     residual_tree: Any = None  # until the forward rule has run
     static: dict[int, bool] = {}  # residuals that are Python bools stay what they are, so that Python may ask
 
-    def forward(primals, perturbed):
+    def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         nonlocal residual_tree, static
         known.avals = [typeof(x) for x in primals]
         leaves = list(map(CustomVJPPrimal, primals, perturbed)) if symbolic else primals
@@ -162,7 +173,7 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False, at_one=False)
         residuals = [x for i, x in enumerate(residuals) if i not in static]
         return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
 
-    def backward(residuals, cotangents):
+    def backward(residuals: list[Value], cotangents: list[Any]) -> list[Value]:
         moving = iter(residuals)
         count = residual_tree.num_leaves
         leaves = [static[i] if i in static else next(moving) for i in range(count)]
@@ -171,7 +182,7 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False, at_one=False)
         cotangent = tree.unflatten(call.out_tree, shown)
         return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
 
-    def forward_or_value(primals, perturbed):
+    def forward_or_value(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         if not any(type(x) is Tracer for x in primals):
             return forward(primals, perturbed)
         return rule_or_value(lambda xs: forward(list(xs), perturbed), call, primals, call.__name__)
@@ -179,7 +190,7 @@ def pullback(call, fwd, bwd, symbolic=False, optimize_remat=False, at_one=False)
     return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic, at_one=at_one)
 
 
-def pullback_by_closure(call, rule):
+def pullback_by_closure(call: Any, rule: Callable[..., Any]) -> Pullback:
     """The flat rules of ``rule(*args) -> (out, pull)``, where ``pull(cotangent)`` returns the cotangents of
     the arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
     """
@@ -187,7 +198,7 @@ def pullback_by_closure(call, rule):
     name = f"the vjp rule of {describe_function(call.fun)}"
     program: Any = None
 
-    def forward(primals, perturbed):
+    def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         nonlocal program
         known.avals = [typeof(x) for x in primals]
         result = rule(*call.arguments(primals))
@@ -200,7 +211,7 @@ def pullback_by_closure(call, rule):
         outs = arrays(call.result(result[0], name), f"{name} returned as output")
         moving = [tangent_aval(typeof(o)) for o in outs]
 
-        def pull(*given):
+        def pull(*given: Value) -> Any:
             each = iter(given)
             cts = [full_of_type(a, 0) if a.dtype == dtypes.float0 else next(each) for a in moving]
             # Zeros of integers are nothing that a program could return.
@@ -211,7 +222,7 @@ def pullback_by_closure(call, rule):
         program, residuals = stage(named_like(pull, result[1]), types, call.__name__)
         return outs, [array_or_tracer(x) for x in residuals]
 
-    def backward(residuals, cotangents):
+    def backward(residuals: list[Value], cotangents: list[Value]) -> list[Value]:
         given = [ct for ct in cotangents if not is_float0(ct)]
         found = iter(evaluate(program, given, list(residuals)))
         zeros_or = [zero_tangent(a) for a in known.avals]
@@ -223,12 +234,12 @@ def pullback_by_closure(call, rule):
 class _Known:
     """What is known of a call when cotangents come back: the types of its arguments."""
 
-    def __init__(self, call, what):
+    def __init__(self, call: Any, what: Any) -> None:
         self.call = call
         self.avals: Any = None
         self.rule = f"{what} of {describe_function(call.fun)}"
 
-    def cotangents(self, result):
+    def cotangents(self, result: Any) -> Any:
         """A backward rule's result as flat cotangents, checked against the arguments; None becomes zeros."""
         call, rule = self.call, self.rule
         arguments = call.in_tree.children()
@@ -251,7 +262,7 @@ class _Known:
         return out
 
 
-def _spread(entry, structure, what):
+def _spread(entry: Value | dict[Any, Any], structure: Any, what: str) -> Any:
     leaves, found = tree.flatten(entry)
     if found == structure:
         return leaves
@@ -262,7 +273,7 @@ def _spread(entry, structure, what):
         raise TypeError(f"{what}: the cotangent must have the structure of the argument. {error}") from None
 
 
-def _cotangent(ct, aval, what):
+def _cotangent(ct: Any, aval: ShapedArray, what: str) -> Value:
     wanted = tangent_aval(aval)
     if ct is None or type(ct) is SymbolicZero or wanted.dtype == dtypes.float0:
         return instantiate(zero_tangent(aval))

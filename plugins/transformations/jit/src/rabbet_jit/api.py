@@ -1,8 +1,12 @@
 """``jit`` and its relatives."""
 
+from __future__ import annotations
+
 import functools
 import operator
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, config, devices, tree
 from rabbet.errors import ShardingError
@@ -27,6 +31,13 @@ from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
+if TYPE_CHECKING:
+    from rabbet import Device
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
+
+    from rabbet_jit.stages import Lowered, Traced
+
 disable_jit = config.context("disable_jit")
 
 
@@ -34,21 +45,21 @@ MOST_TRACED = 4096  # programs of one function; what was compiled is bounded by 
 
 
 def jit(
-    fun=None,
+    fun: Any = None,
     *,
-    static_argnums=None,
-    static_argnames=None,
-    donate_argnums=None,
-    donate_argnames=None,
-    keep_unused=False,
-    device=None,
-    backend=None,
-    inline=False,
-    abstracted_axes=None,
-    compiler_options=None,
-    in_shardings=None,
-    out_shardings=None,
-):
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    donate_argnums: tuple[int, ...] | int | None = None,
+    donate_argnames: str | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: Any | bool = False,
+    abstracted_axes: Any = None,
+    compiler_options: dict[Any, Any] | str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Any:
     """Compile a function: it is traced once per signature, compiled, and from then on runs as one program.
 
     Args:
@@ -103,7 +114,7 @@ def jit(
     return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options, layouts))
 
 
-def the_places(device, ins, outs):
+def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Layouts | None, ...]:
     """The device to run on or None, and the ``Layouts`` or None: shardings that all name one device are that.
 
     Raises:
@@ -132,7 +143,7 @@ def the_places(device, ins, outs):
     return None, Layouts(ins, outs)
 
 
-def not_yet(what, **arguments):
+def not_yet(what: str, **arguments: Any) -> None:
     """Refuse arguments of JAX's signature that nothing stands behind yet."""
     for name, value in arguments.items():
         if value is not None:
@@ -147,7 +158,7 @@ class Jitted(Asked):
     ``dispatch``).
     """
 
-    def __init__(self, *asked):
+    def __init__(self, *asked: Any) -> None:
         super().__init__(*asked)
         self.asked = Asked(*asked)
         self.asked.keeper = weakref.WeakMethod(self.keep)
@@ -158,13 +169,13 @@ class Jitted(Asked):
         self.split = Split(self.statics)
         on_clear_caches(Jitted.clear_cache, of=self)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         named = found_by_name(self.fun)
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
         return Jitted, self.asked.__reduce__()[1]
 
-    def slowly(self, args, kwargs):
+    def slowly(self, args: Any, kwargs: Any) -> Any:
         """The call where the fast path does not apply."""
         if config.disable_jit:
             return self.fun(*args, **kwargs)
@@ -189,7 +200,14 @@ class Jitted(Asked):
             self.remember(args, kwargs, leaves, signature, run)
         return run(leaves)
 
-    def remember(self, args, kwargs, leaves, signature, run):
+    def remember(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[Any, Any],
+        leaves: list[Value],
+        signature: Signature,
+        run: Any,
+    ) -> None:
         """Enter a program under the keys that the fast path asks for."""
         if bound_axes() or not all(type(x) is Array or type(x) in CONVERTED for x in signature.leaves):
             return
@@ -202,7 +220,7 @@ class Jitted(Asked):
             return
         self.quick.remember(args, kwargs, signature.leaves, key, run)
 
-    def within(self, signature):
+    def within(self, signature: Any) -> Any:
         """A call inside a transformation: bind the traced program as one equation."""
         given = cells.with_contents(signature)
         leaves = arguments(signature.with_leaves(given) if signature.cells else signature, array_or_tracer)
@@ -225,7 +243,7 @@ class Jitted(Asked):
             outs = self.layouts.constrain_results(program.out_tree, outs)
         return tree.unflatten(program.out_tree, outs)
 
-    def program(self, signature, avals):
+    def program(self, signature: Signature, avals: tuple[ShapedArray, ...]) -> Any:
         """The traced program for argument types, traced once."""
         key = signature.key(avals)
         program = self.programs.get(key)
@@ -238,7 +256,7 @@ class Jitted(Asked):
                 self.programs[key] = program
         return program
 
-    def compile(self, signature, leaves):
+    def compile(self, signature: Signature, leaves: Any) -> Any:
         """Trace, lower and compile for these arguments; the arguments on the device, and a function of
         them, or None for what uses cells from outside.
         """
@@ -260,16 +278,16 @@ class Jitted(Asked):
             self.keep(compiled)
         return leaves, compiled.runner(committed)
 
-    def keep(self, compiled):
+    def keep(self, compiled: Any) -> None:
         """Remember what was compiled with the function's own options, for calls to come."""
         if not compiled.program.captures_tracers:
             self.compiled[compiled.key, compiled.device] = compiled
 
-    def trace(self, *args, **kwargs):
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for the types of these arguments (arrays or ``ShapeDtypeStruct``); a ``Traced`` stage."""
         return self._trace(args, kwargs)
 
-    def _trace(self, args, kwargs, *, anywhere=False):
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[Any, Any], *, anywhere: bool = False) -> Traced:
         signature = Signature(self, args, kwargs)
         avals = tuple(arguments(signature, leaf_aval))
         if self.layouts is not None:
@@ -281,7 +299,7 @@ class Jitted(Asked):
         device = self.device or device_of(signature)
         return stages.Traced(self.asked.here(), signature, program, avals, layouts, device)
 
-    def lower(self, *args, **kwargs):
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.
 
         ``platform="tpu"`` lowers for another platform than the default one, as ``trace(...).lower`` does. A
@@ -292,7 +310,7 @@ class Jitted(Asked):
             platform = kwargs.pop("platform")
         return self.trace(*args, **kwargs).lower(platform=platform)
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the result, without computing it. Shapes that ``in_shardings`` and
         ``out_shardings`` cannot cut are an error; arguments that lie elsewhere are none.
         """
@@ -302,28 +320,34 @@ class Jitted(Asked):
             self.layouts.check_results(self.fun, traced.program.out_tree, traced.program.closed.out_avals)
         return traced.out_info
 
-    def _cache_size(self):
+    def _cache_size(self) -> int:
         """How many programs it keeps, one for each signature that it was called with."""
         return len(self.runners)
 
-    def clear_cache(self):
+    def clear_cache(self) -> None:
         """Forget every traced and compiled program of this function."""
         self.runners.clear()
         self.programs.clear()
         self.compiled.clear()
         self.quick.clear()
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"<jit of {describe_function(self.fun)}>"
 
 
-def _on(x, device):
+def _on(x: Value, device: Device) -> Any:
     from rabbet import device_put
 
     return x if x.spec.device is device else device_put(x, device)
 
 
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | tuple[Any, ...] = (),
+    axis_env: list[tuple[int | str, ...]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
     """A function that returns the program of ``fun`` for given arguments instead of running it.
 
     Args:
@@ -343,7 +367,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
 
     @wraps(fun)
     @folded
-    def program_of(*args, **kwargs):
+    def program_of(*args: Any, **kwargs: Any) -> Any:
         with bind_axes(axis_env or ()):
             traced = jitted.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
@@ -351,7 +375,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     return program_of
 
 
-def eval_shape(fun, *args, **kwargs):
+def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes that ``fun`` returns for these arguments, without computing anything.
 
     Args:

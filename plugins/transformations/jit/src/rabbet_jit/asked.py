@@ -1,11 +1,18 @@
 """What was asked of ``jit``."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.extend.wrapping import name_of
 
 from rabbet_jit.signature import found_by_name
+
+if TYPE_CHECKING:
+    from rabbet import Device
+
+    from rabbet_jit.signature import Statics
 
 
 class Asked:
@@ -18,20 +25,30 @@ class Asked:
 
     keeper: Any = None
 
-    def __init__(self, fun, statics, donated, keep_unused, device, inline, options, layouts=None):
+    def __init__(
+        self,
+        fun: Any,
+        statics: Statics,
+        donated: Statics,
+        keep_unused: bool,
+        device: Device | None,
+        inline: Any | bool,
+        options: Any,
+        layouts: Any = None,
+    ) -> None:
         self.fun, self.layouts = fun, layouts
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
         self.name = name_of(fun)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         named = found_by_name(self.fun)
         if getattr(getattr(named, "jitted", None), "asked", None) is self:  # that of a decorated function
             return operator.attrgetter("jitted.asked"), (named,)
         options = self.keep_unused, self.device, self.inline, self.options, self.layouts
         return Asked, (self.fun, self.statics, self.donated, *options)
 
-    def here(self):
+    def here(self) -> Any:
         """The same with the shardings that stand for others under the mesh that is set now."""
         if self.layouts is None or not self.layouts.late:
             return self
@@ -40,7 +57,7 @@ class Asked:
         made.keeper = self.keeper
         return made
 
-    def keep(self, compiled):
+    def keep(self, compiled: Any) -> None:
         """Have the jitted function remember what was compiled, if there still is one."""
         keep = None if self.keeper is None else self.keeper()
         if keep is not None:

@@ -1,13 +1,17 @@
 """Results of compiled functions, put together from the list of their arrays."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from rabbet import tree
 
 LEAF = tree.structure(0)
 
 
-def assembler(structure):
+def assembler(structure: Any) -> Callable[..., Any] | type | None:
     """A function from the list of arrays to a result of this structure; None for a single array.
 
     What most functions return, a tuple, a list or a dict of arrays, is made by Python itself: the walk

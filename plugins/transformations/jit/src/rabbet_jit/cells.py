@@ -5,6 +5,10 @@ others. What the program leaves in cells that it writes to are outputs behind th
 arguments, then those from outside.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import tree
 from rabbet.extend.cells import Cell, contents, put_back, read, write
 from rabbet.extend.functions import array_or_tracer, describe_function
@@ -13,8 +17,14 @@ from rabbet_jit import stages
 from rabbet_jit.spreading import settle
 from rabbet_jit.tracing import arguments
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def refuse_twice(signature):
+    from rabbet_jit.signature import Signature
+    from rabbet_jit.tracing import Program
+
+
+def refuse_twice(signature: Any) -> None:
     """Refuse a cell in two places: what is written to one would have to show in the other."""
     seen = {}
     for i in signature.cells:
@@ -27,7 +37,7 @@ def refuse_twice(signature):
             )
 
 
-def refuse_both(signature, program):
+def refuse_both(signature: Signature, program: Program) -> None:
     """Refuse a cell that is an argument and is closed over as well."""
     captured = {id(t.cell) for t in program.cells}
     for i in signature.cells:
@@ -39,7 +49,7 @@ def refuse_both(signature, program):
             )
 
 
-def with_contents(signature):
+def with_contents(signature: Signature) -> Any:
     """The argument leaves with the contents of cells in their places."""
     if not signature.cells:
         return signature.leaves
@@ -47,7 +57,7 @@ def with_contents(signature):
     return [read(x) if isinstance(x, Cell) else x for x in signature.leaves]
 
 
-def finish(signature, program, outs):
+def finish(signature: Signature, program: Any, outs: list[Value]) -> Any:
     """Put back what the program left in cells; the function's own outputs."""
     outs = list(outs)
     count = program.out_tree.num_leaves
@@ -58,13 +68,13 @@ def finish(signature, program, outs):
     return own
 
 
-def operands(signature, program, leaves):
+def operands(signature: Signature, program: Program, leaves: list[Value]) -> Any:
     """The inputs of the program: argument leaves, then the contents of cells from outside."""
     refuse_both(signature, program)
     return [*leaves, *contents(program.cells)]
 
 
-def run(jitted, signature):
+def run(jitted: Any, signature: Any) -> Any:
     """A call at the bottom level that has to do with cells."""
     given = with_contents(signature)
     leaves = arguments(signature.with_leaves(given), array_or_tracer)

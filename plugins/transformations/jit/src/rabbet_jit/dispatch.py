@@ -3,10 +3,13 @@
 Anything unusual (a signature not seen before, a transformation that is running) goes to ``Jitted.slowly``.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet import Array, config
@@ -17,6 +20,9 @@ from rabbet.extend.wrapping import is_of_handler
 
 from rabbet_jit.signature import Static
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 shared_array = functools.partial(to_array, shared=True)
 # What the fast path makes arrays of, beside the arrays that it gets.
 NUMPY_NUMBERS = [np.dtype(name).type for name in "?bhilBHILefd"]
@@ -24,7 +30,7 @@ CONVERTED = frozenset([float, int, bool, np.ndarray, *NUMPY_NUMBERS])
 LEAVES = CONVERTED | {Array}
 
 
-def converting(jitted):
+def converting(jitted: Any) -> Any:
     """What makes an array of an argument: one of a number may be donated if it was made for this call, else
     it is shared with all that take it.
     """
@@ -38,7 +44,7 @@ class Trees(dict):
 
     __slots__ = ()
 
-    def enter(self, treedef, leaves, key, run):
+    def enter(self, treedef: Any, leaves: list[Any], key: Any, run: Callable[..., Any]) -> None:
         """Enter a program for the types of ``leaves``, with ``key`` for its placements."""
         programs, numbers = self.get(treedef, ({}, ()))
         programs[key] = run
@@ -52,7 +58,7 @@ class Fixed(dict):
     __slots__ = ("owner",)
     owner: Any
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return operator.attrgetter("quick.fixed"), (self.owner(),)
 
 
@@ -67,17 +73,19 @@ class Quick(dict):
 
     __slots__ = ("apart", "fixed", "named", "owner", "trees")
 
-    def __init__(self, owner):
+    def __init__(self, owner: Any) -> None:
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
         self.owner = weakref.ref(owner)
         self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), Fixed(), []
         self.fixed.owner = self.owner
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return operator.attrgetter("quick"), (self.owner(),)
 
-    def remember(self, args, kwargs, leaves, key, run):
+    def remember(
+        self, args: tuple[Any, ...], kwargs: dict[Any, Any], leaves: list[Any], key: Any, run: Any
+    ) -> None:
         """Enter a program under what the fast path asks for; ``leaves`` are those of the call."""
         if kwargs:
             self.named.enter(trees.structure((args, kwargs)), leaves, key, run)
@@ -87,11 +95,13 @@ class Quick(dict):
             self.trees.enter(trees.structure(args), leaves, key, run)
             self.apart[:] = [self.trees]
 
-    def remember_fixed(self, values, treedef, leaves, key, run):
+    def remember_fixed(
+        self, values: tuple[Any, ...], treedef: Any, leaves: list[Value], key: Any, run: Callable[..., Any]
+    ) -> None:
         """Enter a program of a call with these static ``values``, as ``Split`` gives them."""
         self.fixed.setdefault(values, Trees()).enter(treedef, leaves, key, run)
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget all."""
         super().clear()
         self.apart.clear()
@@ -108,11 +118,11 @@ class Split:
     does where the key is looked up.
     """
 
-    def __init__(self, statics):
+    def __init__(self, statics: Any) -> None:
         self.statics = statics
         self.by_count = {}
 
-    def __call__(self, args, kwargs):
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[tuple[Any, ...], ...]:
         count = len(args)
         try:
             fixed, moving = self.by_count[count]
@@ -134,15 +144,15 @@ class Split:
         return tuple(values), (tuple([args[i] for i in moving]), kwargs)
 
 
-def caller(jitted):
+def caller(jitted: Any) -> Any:
     """The function that users call, with the stages as its attributes."""
     slowly, quick, settings, convert = jitted.slowly, jitted.quick, config.values, converting(jitted)
     apart = quick.apart
 
-    def unusual(*args, **kwargs):
+    def unusual(*args: Any, **kwargs: Any) -> Value | tuple[Any, ...] | None:
         return slowly(args, kwargs)
 
-    def in_pytrees(known, given):
+    def in_pytrees(known: dict[Any, Any], given: tuple[dict[Any, Any] | tuple[Any, ...], ...]) -> Any:
         """The program for pytrees out of ``known``, and the arrays to run it on."""
         # By the module: a function sent to another process can name that, not the registry itself.
         try:
@@ -157,7 +167,7 @@ def caller(jitted):
                 leaves[i] = convert(x)
         return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
 
-    def of_others(args):
+    def of_others(args: tuple[Any, ...]) -> Any:
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
         leaves: Any
         try:
@@ -188,7 +198,7 @@ def caller(jitted):
             run = None
         return slowly(args, {}) if run is None else run(leaves)
 
-    def by_name(args, kwargs):
+    def by_name(args: Any, kwargs: Any) -> Any:
         """The fast path for calls with keywords; without one, it is a program that is not known yet."""
         try:
             run, leaves = in_pytrees(quick.named, (args, kwargs)) if kwargs else (None, ())
@@ -198,7 +208,7 @@ def caller(jitted):
             run = None
         return slowly(args, kwargs) if run is None else run(leaves)
 
-    def of_fixed(args, kwargs):
+    def of_fixed(args: Any, kwargs: Any) -> Any:
         """The fast path for calls with static arguments."""
         try:
             values, given = split(args, kwargs)
@@ -209,7 +219,7 @@ def caller(jitted):
             run, leaves = None, ()
         return slowly(args, kwargs) if run is None else run(leaves)
 
-    def of_fixed_places(args):
+    def of_fixed_places(args: tuple[Any, ...]) -> tuple[Value, ...] | Value:
         return of_fixed(args, {})
 
     if jitted.statics:

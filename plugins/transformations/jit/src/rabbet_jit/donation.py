@@ -1,10 +1,20 @@
 """Calls that give up donated arguments, and what is said where one array stands in two places."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.extend.functions import describe_function
 from rabbet.extend.sharding import to_donate
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def giving_up(compiled, run, consts):
+    from rabbet_jit.stages import Compiled
+
+
+def giving_up(compiled: Compiled, run: Callable[..., Any], consts: list[Value]) -> Callable[..., Any]:
     """``run``, a function of array leaves, followed by the deletion of those that are donated; ``consts`` are
     the arrays that the program has from outside.
     """
@@ -14,7 +24,7 @@ def giving_up(compiled, run, consts):
 
     several, held = compiled.lowered.spread is not None, [c.raw for c in consts]
 
-    def run_donating(leaves):
+    def run_donating(leaves: list[Value] | tuple[Value, ...]) -> Any:
         given = to_donate(leaves, donated)
         # Copies would hide that one array stands in two places. And over several devices it is no failure
         # that could be explained afterwards: jaxlib 0.10 ends the process.
@@ -32,12 +42,14 @@ def giving_up(compiled, run, consts):
     return run_donating
 
 
-def is_repeated(raws):
+def is_repeated(raws: list[Any]) -> bool:
     """Whether one of these is there more than once."""
     return len(set(map(id, raws))) < len(raws)
 
 
-def refuse_double_use(compiled, leaves, donated, consts):
+def refuse_double_use(
+    compiled: Compiled, leaves: list[Value] | tuple[Value, ...], donated: list[int], consts: list[Any]
+) -> None:
     """Refuse a call of which a donated array was passed in two places, or is captured.
 
     Raises:

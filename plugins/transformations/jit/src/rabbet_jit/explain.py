@@ -2,17 +2,29 @@
 listens, the user (``RABBET_EXPLAIN=1``) or a hook plugin, and only when a trace is due.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from functools import partial
 from types import CodeType
+from typing import TYPE_CHECKING, Any
 
 from rabbet import config, tree
 from rabbet.extend.functions import describe_function
 from rabbet.extend.hooks import hooks_are_listening, tell_hooks
 from rabbet.tree import keystr
+
+if TYPE_CHECKING:
+    from rabbet import Device
+    from rabbet.extend.primitive import ShapedArray
+
+    from rabbet_jit.api import Jitted
+    from rabbet_jit.signature import Signature, Static
+    from rabbet_jit.tracing import Program
 
 LOG = logging.getLogger("rabbet")
 # Earlier traces to compare with, and differences to name.
@@ -29,18 +41,18 @@ _seen = {}
 _lock = threading.Lock()
 
 
-def wanted():
+def wanted() -> bool:
     """Whether anybody wants to know."""
     return config.explain or hooks_are_listening()
 
 
-def say(text):
+def say(text: str) -> None:
     """Show the user one line, if that is wanted."""
     if config.explain:
         LOG.warning("explain: %s", text)
 
 
-def tracing(jitted, signature, key, make):
+def tracing(jitted: Jitted, signature: Signature, key: tuple[Any, ...], make: Callable[..., Any]) -> Program:
     """``make()``, which traces, with the reason told before and the time afterwards."""
     why = reason(jitted, signature, key)
     say(f"tracing {describe_function(jitted.fun)}: {why}")
@@ -55,14 +67,14 @@ def tracing(jitted, signature, key, make):
     return program
 
 
-def placed(jitted, key, device):
+def placed(jitted: Jitted, key: tuple[Any, ...], device: Device) -> None:
     """Say so if a program has to be compiled because its arguments are elsewhere than before."""
     others = [str(d) for k, d in list(jitted.compiled) if k == key]
     if others:
         say(f"{describe_function(jitted.fun)} was compiled for {', '.join(others)}, and now runs on {device}")
 
 
-def lowered(lowering):
+def lowered(lowering: Any) -> None:
     """Say how long the passes and the writing of a program took."""
     say(
         f"lowered {lowering.name} for {lowering.platform} in "
@@ -71,7 +83,7 @@ def lowered(lowering):
     )
 
 
-def compiled(executable):
+def compiled(executable: Any) -> None:
     """Say where an executable comes from, and how long that took."""
     miss = "it was not in the cache on disk" if config.cache else "the cache on disk is off"
     line = ORIGINS[executable.origin]
@@ -82,7 +94,7 @@ def compiled(executable):
 # Reasons --------------------------------------------------------------------------------------------
 
 
-def reason(jitted, signature, key):
+def reason(jitted: Jitted, signature: Signature, key: tuple[Any, ...]) -> str:
     """One line: how a call differs from the most similar one that was traced."""
     earlier = list(jitted.programs)[-MOST_COMPARED:]
     if not earlier:
@@ -95,7 +107,7 @@ def reason(jitted, signature, key):
     return "; ".join([name() for name in found[:MOST_NAMED]]) + more
 
 
-def first(jitted):
+def first(jitted: Any) -> Any:
     """Why there is no earlier trace to compare with."""
     code = getattr(jitted.fun, "__code__", None)
     if not isinstance(code, CodeType):
@@ -117,7 +129,7 @@ def first(jitted):
     return "first call"
 
 
-def distance(old, new):
+def distance(old: tuple[Any, ...], new: tuple[Any, ...]) -> int:
     """In how much two keys of ``Signature.key`` differ."""
     _, old_tree, old_statics, old_types, *old_rest = old
     _, new_tree, new_statics, new_types, *new_rest = new
@@ -129,7 +141,7 @@ def distance(old, new):
     )
 
 
-def differences(old, new, signature):
+def differences(old: tuple[Any, ...], new: tuple[Any, ...], signature: Any) -> list[Callable[..., Any]]:
     """How two keys of ``Signature.key`` differ: functions that say it in the user's words."""
     _, old_tree, old_statics, old_types, old_settings, old_axes, old_cells = old
     _, new_tree, new_statics, new_types, new_settings, new_axes, new_cells = new
@@ -154,7 +166,7 @@ def differences(old, new, signature):
     return found
 
 
-def of_types(signature, index, old, new):
+def of_types(signature: Signature, index: int, old: ShapedArray, new: ShapedArray) -> str:
     """``argument 'x': shape (3,) became (4,)``: what of two types differs."""
     parts = [
         f"{what} {a} became {b}"
@@ -168,7 +180,7 @@ def of_types(signature, index, old, new):
     return f"{signature.name_of(index)}: {', '.join(parts) or f'{old} became {new}'}"
 
 
-def structures(old, new, signature):
+def structures(old: Any, new: Any, signature: Signature) -> Any:
     """What two structures of arguments differ in: leaves that came and went, else the whole of both."""
     before, after = paths(old), paths(new)
     gone = [p for p in before if p not in after]
@@ -179,12 +191,12 @@ def structures(old, new, signature):
     return found or [partial(whole.format, old, new)]
 
 
-def paths(structure):
+def paths(structure: Any) -> dict[Any, Any]:
     """The key paths of all leaves, as a dict for its order."""
     return dict.fromkeys(tree.leaf_paths(structure))
 
 
-def change(path, signature, what):
+def change(path: tuple[Any, ...], signature: Signature, what: str) -> str:
     """``argument 'params'['b'] is new``; positions of another call may have no name now."""
     try:
         return f"{signature.name_at(path)} is {what}"
@@ -192,11 +204,11 @@ def change(path, signature, what):
         return f"positional argument {path[1].idx}{keystr(tuple(path[2:]))} is {what}"
 
 
-def by_place(static_key):
+def by_place(static_key: tuple[tuple[Any, ...], ...]) -> Any:
     return [((kind, where), value) for kind, where, value in static_key]
 
 
-def statics(old, new, signature):
+def statics(old: dict[Any, Any], new: dict[Any, Any], signature: Signature) -> Any:
     """Which static values differ."""
     return [
         partial(of_statics, signature, at, old.get(at), new.get(at))
@@ -205,11 +217,13 @@ def statics(old, new, signature):
     ]
 
 
-def of_statics(signature, at, old, new):
+def of_statics(
+    signature: Signature, at: tuple[int | str, ...], old: Static | None, new: Static | None
+) -> str:
     return f"static {signature.static_name(*at)} was {shown(old)}, is {shown(new)}"
 
 
-def shown(static):
+def shown(static: Static | None) -> str:
     if static is None:
         return "not given"
     text = repr(static.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rabbet import device_put, tree
@@ -61,7 +62,7 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Any = None):
+    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Any = None) -> None:
         if not (layout is None or isinstance(layout, Layout | AutoLayout)):
             raise TypeError(f"Format takes a Layout, Layout.AUTO or None, got {layout!r:.60}")
         self.layout, self.sharding = layout, sharding
@@ -149,7 +150,7 @@ def _in_layout(x: Any, layout: Layout | None) -> Any:
     return x if order_of(x) == tuple(layout.major_to_minor) else device_put(x, Format(layout, x.sharding))
 
 
-def formats(raw_layouts: Any, shardings: list, avals: list) -> list[Format]:
+def formats(raw_layouts: Any, shardings: list, avals: Sequence[Any]) -> list[Format]:
     """The ``Format`` of each argument or result of the types ``avals``; None among jaxlib's layouts stands
     for one that the program does not use.
     """

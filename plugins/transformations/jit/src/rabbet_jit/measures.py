@@ -1,5 +1,7 @@
 """What a compiler tells of a program: operations, and bytes by use."""
 
+from __future__ import annotations
+
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +13,11 @@ class Measures:
 
     executable: Any
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> dict[Any, Any]:
         """The compiler's estimates: a dict with ``flops``, ``bytes accessed`` and others."""
         return self.executable.cost_analysis()
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> Any:
         """Bytes by use as attributes, ``argument_size_in_bytes``, ``temp_size_in_bytes``, ...; None if the
         backend cannot tell.
         """
@@ -23,12 +25,12 @@ class Measures:
         return None if sizes is None else SimpleNamespace(**sizes)
 
     @property
-    def flops(self):
+    def flops(self) -> Any:
         """The number of floating-point operations of one call, estimated; None if nobody counts them."""
         return (self.cost_analysis() or {}).get("flops")
 
     @property
-    def memory(self):
+    def memory(self) -> dict[Any, Any]:
         """Bytes by use: a dict of argument, output, temp, generated_code, alias and peak."""
         sizes = self.executable.memory_analysis() or {}
         names = {

@@ -1,14 +1,22 @@
 """Warnings about what a program was given: large captured arrays, and arrays that are donated in vain."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rabbet import config
 from rabbet.extend.wrapping import stacklevel
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def of_captured(name, arrays):
+    from rabbet_jit.stages import Lowered
+
+
+def of_captured(name: str, arrays: list[Value]) -> None:
     """Warn of a program that captures arrays of more bytes than ``config.captured_constants_warn_bytes``."""
     most = config.captured_constants_warn_bytes
     if most < 0 or not arrays:
@@ -22,7 +30,7 @@ def of_captured(name, arrays):
         )
 
 
-def of_donated(lowered, offset):
+def of_donated(lowered: Lowered, offset: int) -> None:
     """Warn of donated arguments for which no result has the shape and dtype, so that none gets the memory.
 
     An argument that the program does not read is dropped and cannot be donated either.

@@ -1,15 +1,22 @@
 """``precompile``: independent functions compiled side by side, on threads of their own."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, config, tree
 from rabbet.extend.functions import describe_function, folded
 
 from rabbet_jit.stages import Lowered
 
+if TYPE_CHECKING:
+    from rabbet_jit.stages import Compiled
+
 
 @folded
-def precompile(programs, *, threads=None, wait=True):
+def precompile(programs: Any, *, threads: Any = None, wait: Any = True) -> Any:
     """Compile functions before they are called, several at a time.
 
     Tracing and lowering are Python and happen here, one after the other; the compiler runs on other threads
@@ -62,14 +69,12 @@ def precompile(programs, *, threads=None, wait=True):
     return results(made) if wait else made
 
 
-def prepared(program, label):
+def prepared(program: Any, label: str) -> Any:
     """One entry of the list as a ``Lowered`` and the device to compile it for (None: its own choice)."""
     if isinstance(program, Lowered):
         return program, None
     jitted, args, kwargs = taken_apart(program, label)
-    device = jitted.device or next(
-        (x.device for x in tree.leaves((args, kwargs)) if is_on_one(x)), None
-    )
+    device = jitted.device or next((x.device for x in tree.leaves((args, kwargs)) if is_on_one(x)), None)
     try:
         return jitted.trace(*args, **kwargs).lower(platform=device and device.platform), device
     except Exception as error:
@@ -77,7 +82,7 @@ def prepared(program, label):
         raise
 
 
-def taken_apart(program, label):
+def taken_apart(program: tuple[Any, ...] | Callable[..., Any], label: str) -> tuple[Any, ...]:
     """``(jitted, args, kwargs)`` of an entry, or a ``TypeError`` that says what it should be."""
     if isinstance(program, tuple) and len(program) in (2, 3):
         function, args, kwargs = (*program, {})[:3]
@@ -90,12 +95,12 @@ def taken_apart(program, label):
     )
 
 
-def is_on_one(x):
+def is_on_one(x: Any) -> bool:
     """Whether a value is an array that was put on one device on purpose."""
     return type(x) is Array and x.committed and x.sharding.num_devices == 1
 
 
-def compiled(lowered, device, settings, label):
+def compiled(lowered: Lowered, device: Any, settings: dict[Any, Any], label: str) -> Any:
     """Compile one program, on a thread that has the settings of the one that asked."""
     try:
         with config.override(**settings):
@@ -107,7 +112,7 @@ def compiled(lowered, device, settings, label):
     return made
 
 
-def results(made):
+def results(made: list[Any]) -> list[Compiled]:
     """What all futures hold, once all have ended."""
     from concurrent import futures
 

@@ -1,6 +1,10 @@
 """A ``Compiled`` taken apart and put together again, for ``rabbet.experimental.serialize_executable``."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet.extend.functions import to_array
@@ -9,8 +13,12 @@ from rabbet.extend.passes import ClosedJaxpr
 
 from rabbet_jit.stages import Compiled
 
+if TYPE_CHECKING:
+    from rabbet import Device
+    from rabbet.extend.primitive import ShapedArray
 
-def packed(compiled):
+
+def packed(compiled: Compiled | Callable[..., Any]) -> tuple[Any, ...]:
     """What ``unpacked`` needs, as values that pickle, without the two structures."""
     if type(compiled) is not Compiled:
         raise ValueError(
@@ -31,7 +39,19 @@ def packed(compiled):
     )  # fmt: skip
 
 
-def unpacked(executable, consts, name, avals, out_avals, names, static, donated, in_tree, out_tree, device):
+def unpacked(
+    executable: dict[Any, Any],
+    consts: list[np.ndarray],
+    name: str,
+    avals: tuple[ShapedArray, ...],
+    out_avals: tuple[ShapedArray, ...],
+    names: list[str],
+    static: bool,
+    donated: tuple[Any, ...],
+    in_tree: Any,
+    out_tree: Any,
+    device: Device,
+) -> Compiled:
     """A ``Compiled`` that runs what was packed."""
     loaded = unpack_executable(executable, device)
     fun = SimpleNamespace(__name__=name)

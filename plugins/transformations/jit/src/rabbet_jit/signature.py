@@ -1,8 +1,12 @@
 """What of a call decides which program it runs: structure, types, static values."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import config, tree
 from rabbet.errors import StaticArgumentError
@@ -10,6 +14,9 @@ from rabbet.extend.cells import Cell
 from rabbet.extend.functions import argument_name, describe_function, parameter_name
 from rabbet.extend.transform import bound_axes
 from rabbet.tree import leaf_path
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class Statics:
@@ -20,7 +27,7 @@ class Statics:
     passed.
     """
 
-    def __init__(self, fun, numbers, names):
+    def __init__(self, fun: Any, numbers: Any, names: Any) -> None:
         self.numbers = _tuple(numbers, int, "argnums")
         self.names = _tuple(names, str, "argnames")
         try:
@@ -53,15 +60,15 @@ class Statics:
             self.names = tuple(dict.fromkeys([*self.names, *more_names]))
             self.numbers = tuple(dict.fromkeys([*self.numbers, *more_numbers]))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.numbers or self.names)
 
-    def positions(self, count):
+    def positions(self, count: Any) -> frozenset[Any]:
         """The positions among ``count`` positional arguments."""
         return frozenset([n % count for n in self.numbers if -count <= n < count]) if count else frozenset()
 
 
-def _tuple(value, kind, what):
+def _tuple(value: Any, kind: type, what: str) -> Any:
     if value is None:
         return ()
     values = (value,) if isinstance(value, (int, str)) else tuple(value)
@@ -74,7 +81,7 @@ def _tuple(value, kind, what):
 class Signature:
     """A call taken apart: array leaves, their structure, and the static values."""
 
-    def __init__(self, jitted, args, kwargs):
+    def __init__(self, jitted: Any, args: Any, kwargs: Any) -> None:
         statics = jitted.statics
         self.fun = jitted.fun
         positions = statics.positions(len(args)) if statics else frozenset()
@@ -94,14 +101,14 @@ class Signature:
         )
         self.positions = positions
 
-    def key(self, types):
+    def key(self, types: Any) -> tuple[Any, ...]:
         """The key of this call among the function's programs, for leaves of the given types or
         placements.
         """
         how = config.traced_key(), bound_axes(), self.cells
         return "call", self.treedef, self.static_key, tuple(types), *how
 
-    def rebuild(self, tracers):
+    def rebuild(self, tracers: list[Value]) -> Any:
         """The call's arguments with ``tracers`` in the places of its array leaves."""
         args, kwargs = tree.unflatten(self.treedef, list(tracers))
         moving = iter(args)
@@ -109,39 +116,39 @@ class Signature:
         args = [static[i] if i in static else next(moving) for i in range(self.count)]
         return args, {**kwargs, **dict(self.static_kwargs)}
 
-    def name_of(self, index):
+    def name_of(self, index: int) -> str:
         """How a user would call leaf number ``index``: the parameter's name or position, and the path
         within it.
         """
         return self.name_at(leaf_path(self.treedef, index))
 
-    def name_at(self, path):
+    def name_at(self, path: tuple[Any, ...]) -> str:
         """How a user would call the leaf at a key path of ``(args, kwargs)``."""
         positions = [i for i in range(self.count) if i not in self.positions]
         return argument_name(self.fun, path, positions)
 
-    def static_name(self, kind, which):
+    def static_name(self, kind: Any, which: int | str) -> str:
         """How a user would call a static argument: by its parameter's name where it has one."""
         return f"argument {which!r}" if kind == "name" else f"argument {parameter_name(self.fun, which)}"
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[Any, Any]:
         # The name of a decorated function is that of its `jit`, by which alone it pickles.
         named = found_by_name(self.fun)
         return {**vars(self), "fun": named if hasattr(named, "jitted") else self.fun}
 
-    def with_leaves(self, leaves):
+    def with_leaves(self, leaves: Any) -> Any:
         """The same with other array leaves."""
         changed = copy.copy(self)
         changed.leaves = leaves
         return changed
 
-    def without_values(self):
+    def without_values(self) -> Signature:
         """The same for who keeps it: without the arrays of the call."""
         kept = copy.copy(self)
         kept.leaves = [None] * len(self.leaves)
         return kept
 
-    def donated_leaves(self, donated):
+    def donated_leaves(self, donated: Statics) -> tuple[int, ...]:
         """The indices of the leaves that belong to donated arguments."""
         positions = donated.positions(self.count)
         moving = [i for i in range(self.count) if i not in self.positions]
@@ -153,7 +160,7 @@ class Signature:
         return tuple([leaf for leaf, give in enumerate(flags) if give])
 
 
-def found_by_name(function):
+def found_by_name(function: Any) -> Any:
     """What stands under a function's name in its module, or None."""
     found = sys.modules.get(getattr(function, "__module__", None) or "")
     for part in str(getattr(function, "__qualname__", None) or "").split("."):
@@ -168,22 +175,22 @@ class Static:
 
     __slots__ = ("value", "kinds")
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
         self.kinds = _kinds(value)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is Static and self.kinds == other.kinds and self.value == other.value
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.kinds, self.value))
 
 
-def _kinds(value):
+def _kinds(value: Any) -> Any:
     return (type(value), *map(_kinds, value)) if isinstance(value, tuple) else type(value)
 
 
-def _hashed(value, fun, name):
+def _hashed(value: Any, fun: Any, name: Any) -> Any:
     try:
         hash(value)
     except TypeError:
@@ -205,7 +212,7 @@ def _hashed(value, fun, name):
     return static
 
 
-def _too_deep(value, fun, name):
+def _too_deep(value: tuple[tuple[tuple[Any, ...], ...], ...], fun: Callable[..., Any], name: str) -> Any:
     levels, inner = 0, value
     while isinstance(inner, tuple) and inner:  # the first of each: a lower bound that needs no recursion
         levels, inner = levels + 1, inner[0]

@@ -1,6 +1,8 @@
 """Programs over several devices: the shardings that ``jit`` was given, and those of its arguments."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
@@ -20,20 +22,29 @@ from rabbet.extend.sharding import (
 )
 from rabbet.extend.transform import is_tracer
 
+if TYPE_CHECKING:
+    from rabbet import Device
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
 
-def is_none(node):
+    from rabbet_jit.signature import Signature
+    from rabbet_jit.stages import Traced
+    from rabbet_jit.tracing import Program
+
+
+def is_none(node: Any) -> bool:
     """Whether a node is None, which asks for nothing."""
     return node is None
 
 
-def checked(given, name):
+def checked(given: Any, name: str) -> tuple[Sharding | None, ...] | Sharding | None:
     """An argument of ``jit``, a pytree of shardings and None, with each made a ``Sharding``.
 
     Raises:
       TypeError: for a leaf that is none.
     """
 
-    def one(leaf):
+    def one(leaf: Any) -> Sharding | None:
         if leaf is None:
             return None
         sharding = as_place(leaf, f"jit: {name}")
@@ -42,12 +53,12 @@ def checked(given, name):
     return tree.map(one, given, is_leaf=is_none)
 
 
-def over_several(given):
+def over_several(given: tuple[tuple[Sharding | None, ...] | Sharding | None, ...]) -> bool:
     """Whether a pytree of shardings has one over several devices."""
     return any(not on_one_device(s) for s in tree.leaves(given))
 
 
-def on_one_device(given):
+def on_one_device(given: Sharding | None) -> bool:
     """Whether a sharding puts arrays on one device, in its usual memory."""
     return isinstance(given, Sharding) and given.is_plain
 
@@ -57,21 +68,23 @@ class Layouts:
     ``PartitionSpec`` is that was given before a mesh was set.
     """
 
-    def __init__(self, ins, outs, late=False):
+    def __init__(
+        self, ins: Sharding | None, outs: tuple[Sharding, ...] | Sharding | None, late: bool = False
+    ) -> None:
         self.given, self.late = (ins, outs), late
 
     ins = property(lambda self: self.known(0, "in_shardings"), doc="Those of the arguments.")
     outs = property(lambda self: self.known(1, "out_shardings"), doc="Those of the result.")
 
-    def known(self, number, name):
+    def known(self, number: int, name: str) -> Any:
         """The shardings of arguments or results as they are now."""
         return checked(self.given[number], name) if self.late else self.given[number]
 
-    def here(self):
+    def here(self) -> Any:
         """Those that are meant now, for what is traced now and asked later."""
         return Layouts(self.ins, self.outs)
 
-    def of_arguments(self, signature):
+    def of_arguments(self, signature: Signature) -> list[Sharding | None]:
         """A sharding or None for each leaf of the arguments."""
         args, kwargs = tree.unflatten(signature.treedef, list(range(len(signature.leaves))))
         ins = self.ins
@@ -85,7 +98,7 @@ class Layouts:
         prefix = tuple(ins) if isinstance(ins, list) else ins
         return tree.broadcast_prefix(prefix, args, is_none, names=("jit: in_shardings", "the arguments"))
 
-    def of_results(self, out_tree):
+    def of_results(self, out_tree: Any) -> Any:
         """A sharding or None for each leaf of the result; None where nothing was asked for."""
         outs = self.outs
         if outs is None:
@@ -94,7 +107,7 @@ class Layouts:
         found = tree.broadcast_prefix(outs, leaves, is_none, names=("jit: out_shardings", "the result"))
         return tuple(found)
 
-    def place(self, signature, leaves):
+    def place(self, signature: Signature, leaves: list[Value]) -> list[Value]:
         """Arguments where ``in_shardings`` say.
 
         Raises:
@@ -103,7 +116,7 @@ class Layouts:
         wanted = self.of_arguments(signature)
         return [_placed(x, s, signature, i) for i, (x, s) in enumerate(zip(leaves, wanted, strict=True))]
 
-    def check(self, signature):
+    def check(self, signature: Any) -> None:
         """Refuse arguments of ``trace`` or ``lower`` that lie otherwise than ``in_shardings`` say.
 
         Raises:
@@ -114,7 +127,7 @@ class Layouts:
             if s is not None and own is not None and not fits(own, s, x.ndim):
                 raise ShardingError(_elsewhere(s, signature, i, own.public))
 
-    def in_memories(self, signature, avals):
+    def in_memories(self, signature: Signature, avals: tuple[ShapedArray, ...]) -> tuple[ShapedArray, ...]:
         """The types of arguments, each in the memory that ``in_shardings`` say."""
         wanted = self.of_arguments(signature)
         return tuple(
@@ -124,7 +137,7 @@ class Layouts:
             ]
         )
 
-    def check_sizes(self, signature, avals):
+    def check_sizes(self, signature: Any, avals: Any) -> None:
         """Refuse arguments that cannot be laid out as ``in_shardings`` say, wherever they lie.
 
         Raises:
@@ -134,31 +147,31 @@ class Layouts:
             if s is not None:
                 _divided(s, aval, lambda i=i: f"in_shardings for {signature.name_of(i)}", signature.fun)
 
-    def check_results(self, fun, out_tree, avals):
+    def check_results(self, fun: Any, out_tree: Any, avals: Any) -> None:
         """The same of results and ``out_shardings``."""
         for aval, s in zip(avals, self.of_results(out_tree) or (), strict=False):
             if s is not None:
                 _divided(s, aval, lambda: "out_shardings", fun)
 
-    def constrain(self, signature, leaves):
+    def constrain(self, signature: Signature, leaves: list[Value]) -> list[Value]:
         """Traced arguments laid out as ``in_shardings`` say, by operations."""
         wanted = self.of_arguments(signature)
         return [_constrained(x, s) for x, s in zip(leaves, wanted, strict=True)]
 
-    def constrain_results(self, out_tree, outs):
+    def constrain_results(self, out_tree: Any, outs: list[Value]) -> list[Value]:
         """Traced results laid out as ``out_shardings`` say, by operations."""
         wanted = self.of_results(out_tree) or [None] * len(outs)
         return [_constrained(x, s) for x, s in zip(outs, wanted, strict=True)]
 
 
-def _divided(sharding, aval, what, fun):
+def _divided(sharding: Any, aval: Any, what: Any, fun: Any) -> None:
     try:
         sharding.check(aval.shape)
     except ShardingError as error:
         raise ShardingError(f"jit of {describe_function(fun)}: {what()}: {error}") from None
 
 
-def _placed(x, sharding, signature, i):
+def _placed(x: Value, sharding: Sharding | None, signature: Signature, i: int) -> Value:
     if sharding is None:
         return x
     if type(x) is Array and x.committed:
@@ -171,12 +184,12 @@ def _placed(x, sharding, signature, i):
     return device_put(x, sharding)
 
 
-def fits(own, sharding, ndim):
+def fits(own: Any, sharding: Any, ndim: Any) -> Any:
     """Whether what lies as ``own`` lies as asked, in whatever order."""
     return own == sharding or own.by_rows.is_equivalent_to(sharding.by_rows, ndim)
 
 
-def _elsewhere(sharding, signature, i, own):
+def _elsewhere(sharding: Sharding, signature: Signature, i: int, own: Sharding) -> str:
     return (
         f"jit of {describe_function(signature.fun)}: in_shardings asks for {sharding} for "
         f"{signature.name_of(i)}, which was put on {own}\n  to fix: bring it there with rb.device_put, or "
@@ -184,7 +197,7 @@ def _elsewhere(sharding, signature, i, own):
     )
 
 
-def _constrained(x, sharding):
+def _constrained(x: Value, sharding: Sharding | None) -> Value:
     if sharding is None or on_one_device(sharding):
         return x
     return sharding.constrain(x) if is_tracer(x) else device_put(x, sharding)
@@ -195,7 +208,7 @@ def lying(x: Any) -> Sharding:
     return x.spec.layout or x.sharding
 
 
-def layout_of(leaf):
+def layout_of(leaf: Any) -> Sharding | None:
     """The sharding over several devices that an argument of ``trace`` or ``lower`` has, or None."""
     if is_tracer(leaf):
         return None
@@ -207,7 +220,7 @@ def layout_of(leaf):
     return sharding
 
 
-def device_of(signature):
+def device_of(signature: Signature) -> Device | None:
     """The device that the arguments of ``trace`` or ``lower`` were put on or shall lie on, or None.
 
     Raises:
@@ -232,7 +245,7 @@ def device_of(signature):
     return next(iter(found), None)
 
 
-def places_for(program, layouts):
+def places_for(program: Program, layouts: Any) -> Any:
     """The shardings over several devices that a program names, captures or was given for its results."""
     found = set(places_in(program.closed.jaxpr))
     for x in program.closed.consts:
@@ -244,7 +257,7 @@ def places_for(program, layouts):
     return sorted(found, key=repr)
 
 
-def settle(jitted, program, leaves, name):
+def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     """Bring arguments to one place: that of the committed ones and of the shardings within the program.
 
     Returns:
@@ -257,7 +270,7 @@ def settle(jitted, program, leaves, name):
     return place, committed, bring_to(leaves, place)
 
 
-def spread_for(traced, wanted):
+def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
     """The ``Spread`` of a traced function, or None for a program on one device.
 
     Args:
@@ -294,7 +307,7 @@ def spread_for(traced, wanted):
     return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)
 
 
-def refit(x, sharding, what):
+def refit(x: Any, sharding: Any, what: Any) -> Any:
     """An argument of a compiled program laid out as it was compiled for.
 
     Raises:

@@ -1,10 +1,19 @@
 """What the stages of a compiled function have in common."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import ShapeDtypeStruct, tree
 from rabbet.extend.functions import folded
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
 
-def described(aval):
+    from rabbet_jit.argument_info import ArgInfo
+
+
+def described(aval: ShapedArray) -> ShapeDtypeStruct:
     """A type as the ``ShapeDtypeStruct`` that stands for it."""
     sharding = None if aval.spread is None else aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
@@ -14,34 +23,41 @@ def described(aval):
 class Stage:
     """What all stages know: the structure and types of arguments and results."""
 
-    def __init__(self, asked, signature, program, avals, key=None):
+    def __init__(
+        self,
+        asked: Any,
+        signature: Any,
+        program: Any,
+        avals: tuple[ShapedArray, ...],
+        key: tuple[Any, ...] | None = None,
+    ) -> None:
         self.asked, self.signature, self.program, self.avals = asked, signature, program, avals
         self.key = key
 
     @property
-    def in_tree(self):
+    def in_tree(self) -> Any:
         """The structure of ``(args, kwargs)`` without the static ones."""
         return self.signature.treedef
 
     @property
-    def out_tree(self):
+    def out_tree(self) -> Any:
         """The structure of the result."""
         return self.program.out_tree
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> tuple[tuple[ShapedArray, ...] | dict[Any, Any], ...]:
         """The types of ``(args, kwargs)``, as ``ShapedArray`` in a pytree."""
         return tree.unflatten(self.in_tree, self.avals)
 
     @property
-    def donate_argnums(self):
+    def donate_argnums(self) -> tuple[int, ...]:
         """The positions of the argument leaves whose memory the program may take."""
         if not self.asked.donated:
             return ()
         return tuple(self.signature.donated_leaves(self.asked.donated))
 
     @property
-    def args_info(self):
+    def args_info(self) -> tuple[tuple[ArgInfo | dict[Any, Any], ...] | dict[Any, Any], ...]:
         """The shapes and dtypes of ``(args, kwargs)``, and which are donated: an ``ArgInfo`` each."""
         from rabbet_jit.argument_info import ArgInfo
 
@@ -50,7 +66,7 @@ class Stage:
         return tree.unflatten(self.in_tree, infos)
 
     @property
-    def out_info(self):
+    def out_info(self) -> Any:
         """The shapes and dtypes of the result, and the shardings that types or ``out_shardings`` say."""
         outs = [described(a) for a in self.program.closed.out_avals[: self.out_tree.num_leaves]]
         layouts = self.asked.layouts
@@ -60,11 +76,11 @@ class Stage:
         return tree.unflatten(self.out_tree, outs)
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> dict[Any, Any]:
         """The types of the result, as ``ShapedArray`` in a pytree."""
         return tree.unflatten(self.out_tree, self.program.closed.out_avals[: self.out_tree.num_leaves])
 
     @property
-    def fun_name(self):
+    def fun_name(self) -> str:
         """The function's name."""
         return self.program.name

@@ -1,6 +1,8 @@
 """The stages of a compiled function: ``Traced``, ``Lowered``, ``Compiled``."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, config, device_put, local_devices, tree
 from rabbet.errors import PluginError, ShardingError
@@ -27,6 +29,13 @@ from rabbet_jit.scalars import with_scalars_written
 from rabbet_jit.spreading import refit, spread_for
 from rabbet_jit.stage import Stage
 
+if TYPE_CHECKING:
+    from rabbet import Device
+    from rabbet.extend.sharding import DeviceGroup, Sharding, Spread
+    from rabbet.typing import Value
+
+    from rabbet_jit.layouts import Format
+
 
 @folded
 class Traced(Stage):
@@ -38,24 +47,32 @@ class Traced(Stage):
       ShapeDtypeStruct(shape=(), dtype=float32)
     """
 
-    def __init__(self, asked, signature, program, avals, layouts=None, device=None):
+    def __init__(
+        self, asked: Any, signature: Any, program: Any, avals: Any, layouts: Any = None, device: Any = None
+    ) -> None:
         super().__init__(asked, signature.without_values(), program, avals, signature.key(avals))
         self.layouts = layouts or [None] * len(avals)
         self.device = device  # the one that was asked for, or that arguments were put on; None: the first
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> ClosedJaxpr:
         """The program, a ``ClosedJaxpr``."""
         return ClosedJaxpr(*self.program.closed)
 
     @property
-    def spread(self):
+    def spread(self) -> Spread | None:
         """The ``rabbet.extend.sharding.Spread`` of a program over several devices, captured arrays first;
         None for one device.
         """
         return spread_for(self, self.layouts)
 
-    def lower(self, *, platform=None, platforms=None, lowering_platforms=None):
+    def lower(
+        self,
+        *,
+        platform: str | None = None,
+        platforms: tuple[str, ...] | str | None = None,
+        lowering_platforms: tuple[str, ...] | None = None,
+    ) -> Lowered:
         """Write the program as StableHLO for a platform (by default the default backend's); a
         ``Lowered``. ``platforms``, also called ``lowering_platforms``, are a tuple of just one.
         """
@@ -82,7 +99,7 @@ class Lowered(Stage):
       True
     """
 
-    def __init__(self, traced, platform):
+    def __init__(self, traced: Any, platform: Any) -> None:
         program, self.spread = traced.program, traced.spread
         if self.spread is None:
             program = program._replace(closed=with_scalars_written(program.closed))
@@ -109,7 +126,7 @@ class Lowered(Stage):
         if config.explain:
             explain.lowered(self.lowering)
 
-    def as_text(self, dialect=None, *, debug_info=False):
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module's text: StableHLO, with source locations if ``debug_info``; or ``dialect="hlo"``, the
         same program as HLO, which no pass of the compiler has seen yet.
         """
@@ -119,7 +136,7 @@ class Lowered(Stage):
             raise ValueError(f"as_text knows the dialects 'stablehlo' and 'hlo', got {dialect!r}")
         return self.lowering.module.text if debug_info else self.lowering.module.key_text
 
-    def compiler_ir(self, dialect=None):
+    def compiler_ir(self, dialect: str | None = None) -> Any:
         """The module for tools: an ``ir.Module`` of jaxlib's MLIR, whose ``str`` is the text of StableHLO, or
         with ``dialect="hlo"`` XLA's computation, with methods such as ``as_hlo_text`` and
         ``as_serialized_hlo_module_proto``.
@@ -128,7 +145,7 @@ class Lowered(Stage):
             return hlo_computation(self.lowering.module.text)
         return mlir_module(self.as_text(dialect))
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> dict[Any, Any]:
         """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
         others, in which native functions count as nothing. Where nobody counts these, those of the compiled
         program, which is compiled for it.
@@ -136,7 +153,14 @@ class Lowered(Stage):
         found = text_cost(self.lowering.module.text)
         return self.compile().cost_analysis() if found is None else found
 
-    def compile(self, compiler_options=None, *, device=None, topology=None, device_assignment=None):
+    def compile(
+        self,
+        compiler_options: dict[Any, Any] | None = None,
+        *,
+        device: Any = None,
+        topology: str | None = None,
+        device_assignment: tuple[Device | int, ...] | Device | None = None,
+    ) -> Any:
         """Compile the program.
 
         Args:
@@ -191,7 +215,9 @@ class Lowered(Stage):
             explain.compiled(executable)
         return Compiled(self, executable, options)
 
-    def compile_spread(self, options, device, topology, device_assignment):
+    def compile_spread(
+        self, options: Any, device: DeviceGroup | None, topology: Any, device_assignment: Any
+    ) -> Any:
         """``compile`` for the devices of the program's shardings."""
         group = self.spread.group
         if device not in (None, group) or topology is not None:
@@ -213,7 +239,7 @@ class Lowered(Stage):
             explain.compiled(executable)
         return Compiled(self, executable, options)
 
-    def local_device(self):
+    def local_device(self) -> Device:
         """The device to compile for if nobody named one."""
         device, platform = common_device([], "compile")[0], self.lowering.platform
         if device.platform == platform:
@@ -236,7 +262,7 @@ class Compiled(Measures, Stage):
       Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, lowered, executable, options):
+    def __init__(self, lowered: Any, executable: Any, options: Any) -> None:
         super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals, lowered.key)
         self.lowered, self.executable, self.options = lowered, executable, options
         self.device = executable.device
@@ -245,16 +271,16 @@ class Compiled(Measures, Stage):
         self.quick = {}  # runners by what was seen of arguments that passed all checks
         self.convert = converting(lowered)
 
-    def as_text(self):
+    def as_text(self) -> str:
         """The optimized program as HLO text."""
         return self.executable.hlo_text()
 
-    def runtime_executable(self):
+    def runtime_executable(self) -> Any:
         """The executable underneath."""
         return self.executable.exe
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> tuple[tuple[Sharding, ...] | dict[Any, Any], ...]:
         """The shardings of the arguments: ``(args, kwargs)`` without the static ones."""
         spread, offset = self.lowered.spread, len(self.program.closed.consts)
         if spread is None:
@@ -263,13 +289,13 @@ class Compiled(Measures, Stage):
         return tree.unflatten(self.in_tree, [s.public for s in ins])
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """The shardings of the result, in its structure: as asked for, or what the compiler chose."""
         outs = self.executable.out_shardings[: self.out_tree.num_leaves]
         return tree.unflatten(self.out_tree, [s.public for s in outs])
 
     @property
-    def input_formats(self):
+    def input_formats(self) -> Any:
         """How the arguments lie, a ``Format`` (layout and sharding) each: ``(args, kwargs)``."""
         from rabbet_jit import layouts  # few programs ask, and loading it would count in the first trace
 
@@ -282,7 +308,7 @@ class Compiled(Measures, Stage):
         return tree.unflatten(self.in_tree, layouts.formats(raw, shardings, self.avals))
 
     @property
-    def output_formats(self):
+    def output_formats(self) -> Format | dict[Any, Any]:
         """How the result lies, a ``Format`` (layout and sharding) each, in its structure."""
         from rabbet_jit import layouts
 
@@ -290,13 +316,13 @@ class Compiled(Measures, Stage):
         avals = self.program.closed.jaxpr.out_avals[: self.out_tree.num_leaves]
         return tree.unflatten(self.out_tree, layouts.formats(raw, tree.leaves(self.output_shardings), avals))
 
-    def flat_runner(self, committed):
+    def flat_runner(self, committed: Any) -> Any:
         """A function from all inputs of the program, but those that it captured, to a list of its outputs."""
         consts = bring_to([to_array(c) for c in self.program.closed.consts], self.device)
         run = self.executable.runner(committed, single=False)
         return lambda leaves: run([*consts, *leaves])
 
-    def runner(self, committed):
+    def runner(self, committed: bool) -> Any:
         """A function from array leaves to the result, for arguments whose types were checked by the
         caller.
         """
@@ -307,13 +333,13 @@ class Compiled(Measures, Stage):
         if consts:
             inner = run
 
-            def run(leaves):
+            def run(leaves: list[Value]) -> Any:
                 return inner([*consts, *leaves])
 
         return donation.giving_up(self, run, consts)
 
     @folds_itself
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             try:
                 # Written out for two arguments and one: a comprehension costs a twentieth of a call.
@@ -336,7 +362,7 @@ class Compiled(Measures, Stage):
             fold_traceback(error)
             raise
 
-    def _of_trees(self, args, kwargs):
+    def _of_trees(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         """The result for Python's numbers, NumPy's numbers and arrays, and pytrees of them and of arrays."""
         run, convert = None, self.convert
         leaves: Any = []
@@ -356,7 +382,7 @@ class Compiled(Measures, Stage):
                     raise
         return self._checked(args, kwargs) if run is None else run(leaves)
 
-    def _checked(self, args, kwargs):
+    def _checked(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         """The result for arguments that were not seen before."""
         leaves, treedef = tree.flatten((args, kwargs))
         uses_cells = self.program.cells or self.signature.cells
@@ -420,7 +446,7 @@ class Compiled(Measures, Stage):
         return run(leaves)
 
 
-def _there(x, device):
+def _there(x: Value, device: Device) -> Value:
     if x.spec.layout is not None:
         return device_put(x, device)
     return x if x.spec.device is device else copy_to_device(x, device, x.committed)

@@ -2,9 +2,12 @@
 signature.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rabbet import Array, ShapeDtypeStruct, config, dtypes, tree
@@ -25,6 +28,9 @@ from rabbet.tree import keystr, leaf_path
 
 from rabbet_jit import scalars
 
+if TYPE_CHECKING:
+    from rabbet_jit.signature import Signature
+
 
 class Program(NamedTuple):
     """A traced function: its program, the structure of its result, and what it has to do with cells: the
@@ -39,7 +45,7 @@ class Program(NamedTuple):
     cells: tuple = ()
 
 
-def trace(fun, signature, avals, name):
+def trace(fun: Any, signature: Any, avals: Any, name: Any) -> Any:
     """Trace ``fun`` for the arguments of a signature, whose array leaves have the given types."""
     if config.no_tracing:
         types = ", ".join([a.str_short() for a in avals])
@@ -48,7 +54,7 @@ def trace(fun, signature, avals, name):
         )
     out_tree, written, touched = None, (), []
 
-    def flat(*tracers):
+    def flat(*tracers: Any) -> Any:
         nonlocal out_tree, written
         leaves = list(tracers)
         for i in signature.cells:
@@ -79,7 +85,7 @@ class Depth(threading.local):
 
     now = deepest = 0
 
-    def nested(self, fun, function, *args):
+    def nested(self, fun: Any, function: Callable[..., Any], *args: Any) -> ClosedJaxpr:
         """``function(*args)``, one level deeper.
 
         Raises:
@@ -106,7 +112,7 @@ _depth = Depth()
 MANY_LEVELS = 20
 
 
-def _no_result(fun, out_tree, index, x):
+def _no_result(fun: Callable[..., Any], out_tree: Any, index: int, x: str) -> Any:
     path = leaf_path(out_tree, index)
     return (
         f"{describe_function(fun)} must return arrays (or a pytree of them) to be compiled, it returned a "
@@ -114,10 +120,10 @@ def _no_result(fun, out_tree, index, x):
     )
 
 
-def arguments(signature, convert):
+def arguments(signature: Signature, convert: Callable[..., Any]) -> Any:
     """The argument leaves of a call, converted; a clear refusal of what is no array."""
 
-    def refusal(index, x):
+    def refusal(index: Any, x: Any) -> Any:
         return (
             f"jit of {describe_function(signature.fun)}: {signature.name_of(index)} is not an array: got "
             f"{describe_value(x)}. Arguments are arrays, numbers or pytrees of them; mark others as static "
@@ -127,7 +133,7 @@ def arguments(signature, convert):
     return convert_leaves(convert, signature.leaves, refusal)
 
 
-def leaf_aval(x):
+def leaf_aval(x: Any) -> ShapedArray:
     """The type of an argument leaf: of an array, or of what has a shape and a dtype."""
     if type(x) is ShapedArray:
         return x

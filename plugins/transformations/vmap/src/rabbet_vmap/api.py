@@ -1,6 +1,10 @@
 """The public function: arguments and pytrees around ``run``."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, dtypes, lax, tree
 from rabbet.extend.cells import Cell, read, write
@@ -20,10 +24,19 @@ from rabbet.tree import broadcast_prefix, keystr, leaf_path, structure
 
 from rabbet_vmap.interpreter import Vmap
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def vmap(
-    fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None, sum_match=False
-):  # fmt: skip
+    fun: Any,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: str | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
     """Map a function over a leading (or any other) axis of its arguments, as if in a loop, in one program.
 
     Args:
@@ -58,7 +71,7 @@ def vmap(
 
     @wraps(fun, "{} mapped over an axis of its arguments, which have one dimension more (see vmap).")
     @folded
-    def mapped(*args, **kwargs):
+    def mapped(*args: Any, **kwargs: Any) -> Any:
         passed_on, treedef = tree.flatten((args, kwargs))
         leaves = [_array_or_not(x) for x in passed_on]
         given = leaves
@@ -71,7 +84,7 @@ def vmap(
         payloads = [Batched(x, axis) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
         out_tree, seen = None, {}
 
-        def flat(*tracers):
+        def flat(*tracers: Value) -> list[Value]:
             nonlocal out_tree
             mine = iter(tracers)
             values = [x if axis is None else next(mine) for x, axis in zip(passed_on, axes, strict=True)]
@@ -96,7 +109,7 @@ def vmap(
     return mapped
 
 
-def _check_names(axis_name, axis_size, spmd_axis_name):
+def _check_names(axis_name: str | None, axis_size: int | None, spmd_axis_name: Any) -> None:
     """Refuse names that cannot be compared and sizes that are none."""
     try:
         hash(axis_name)
@@ -111,7 +124,7 @@ def _check_names(axis_name, axis_size, spmd_axis_name):
         )
 
 
-def _array_or_not(x):
+def _array_or_not(x: Any) -> Any:
     """An argument leaf as an array; what is none stays, and may be passed on under ``in_axes=None``."""
     try:
         return array_or_tracer(x)
@@ -119,11 +132,11 @@ def _array_or_not(x):
         return x
 
 
-def _is_none(x):
+def _is_none(x: tuple[tuple[int | None, ...] | int | None, ...] | int | None) -> bool:
     return x is None
 
 
-def _no_argument(fun, treedef, index, x):
+def _no_argument(fun: Callable[..., Any], treedef: Any, index: int, x: str) -> str:
     return (
         f"vmap of {describe_function(fun)}: {_name(fun, treedef, index)} is not an array: got "
         f"{describe_value(x)}; "
@@ -131,25 +144,32 @@ def _no_argument(fun, treedef, index, x):
     )
 
 
-def _no_result(fun, out_tree, index, x):
+def _no_result(fun: Callable[..., Any], out_tree: Any, index: int, x: str) -> Any:
     return (
         f"vmap of {describe_function(fun)}: the function must return arrays, {_output(out_tree, index)} is "
         f"{describe_value(x)}"
     )
 
 
-def _name(fun, treedef, index):
+def _name(fun: Callable[..., Any], treedef: Any, index: int) -> str:
     """How a user would call leaf number ``index`` of ``(args, kwargs)``."""
     return argument_name(fun, leaf_path(treedef, index))
 
 
-def _output(out_tree, index):
+def _output(out_tree: Any, index: int) -> str:
     """How a user would call leaf number ``index`` of the result."""
     path = leaf_path(out_tree, index)
     return f"the output {keystr(path)}" if path else "the output"
 
 
-def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
+def _axes_of_arguments(
+    fun: Any,
+    in_axes: tuple[dict[Any, Any] | int | None, ...] | int,
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
+    leaves: list[Any],
+    treedef: Any,
+) -> list[int | None]:
     """One axis (non-negative int or None) per leaf of ``(args, kwargs)``."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
@@ -197,7 +217,7 @@ def _axes_of_arguments(fun, in_axes, args, kwargs, leaves, treedef):
     return out
 
 
-def _size(fun, leaves, axes, axis_size, treedef):
+def _size(fun: Any, leaves: list[Any], axes: list[int | None], axis_size: Any, treedef: Any) -> int:
     """The size of the mapped axis, on which all mapped arguments must agree."""
     sizes = {}
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -227,7 +247,7 @@ def _size(fun, leaves, axes, axis_size, treedef):
     return next(iter(sizes))
 
 
-def _axes_of_outputs(fun, out_axes, out_tree, outs):
+def _axes_of_outputs(fun: Any, out_axes: Any, out_tree: Any, outs: list[Batched]) -> list[int | None]:
     """One axis per output leaf."""
     if out_axes is None or type(out_axes) is int:
         return [out_axes] * len(outs)  # nodes are not rebuilt: they may look at what they hold
@@ -246,7 +266,9 @@ def _axes_of_outputs(fun, out_axes, out_tree, outs):
     return axes
 
 
-def _placed(interpreter, b, axis, fun, out_tree, index, sum_match):
+def _placed(
+    interpreter: Any, b: Any, axis: Any, fun: Any, out_tree: Any, index: int, sum_match: bool
+) -> Value:
     """The output with its mapped axis where ``out_axes`` wants it."""
     aval = interpreter.type_of(b)
     if axis is None:
@@ -267,7 +289,7 @@ def _placed(interpreter, b, axis, fun, out_tree, index, sum_match):
     return interpreter.at_axis(b, axis % (aval.ndim + 1))
 
 
-def _summed(b):
+def _summed(b: Batched) -> Value:
     """The sum of an output over its mapped axis; of narrow integers and booleans in the width of an int."""
     dtype, width = typeof(b.value).dtype, dtypes.itemsize_bits(int)
     kind = dtypes.kind(dtype)

@@ -1,6 +1,10 @@
 """``custom_vmap``: functions that say themselves how they are mapped."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, named_like
@@ -10,6 +14,9 @@ from rabbet_custom_rules import RuledFunction
 
 from rabbet_vmap.batch_rules import BATCH, BatchRule
 from rabbet_vmap.mapping import map
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
@@ -36,11 +43,11 @@ class custom_vmap(RuledFunction):
       ...     return rb.vmap(dot.fun, [0 if b else None for b in in_batched])(x, y), True
     """
 
-    def __init__(self, fun):
+    def __init__(self, fun: Callable[..., Any] | int) -> None:
         super().__init__(fun)
         self.vmap_rule = None
 
-    def def_vmap(self, vmap_rule):
+    def def_vmap(self, vmap_rule: Any) -> Callable[..., Any]:
         """Set the rule ``(axis_size, in_batched, *args) -> (out, out_batched)``; return it.
 
         ``in_batched`` and ``out_batched`` have the structures of the arguments and of the result, with a bool
@@ -50,19 +57,19 @@ class custom_vmap(RuledFunction):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def has_rule(self):
+    def has_rule(self) -> bool:
         return self.vmap_rule is not None
 
-    def refuse_without_rule(self):
+    def refuse_without_rule(self) -> Any:
         raise AttributeError(
             f"{describe_function(self.fun)} was declared with custom_vmap and has no rule yet; call its "
             "def_vmap first"
         )
 
-    def rules(self, call):
+    def rules(self, call: Any) -> dict[Any, Any]:
         return {BATCH: BatchRule(functools.partial(self._map, call))}
 
-    def _map(self, call, interpreter, payloads):
+    def _map(self, call: Any, interpreter: Any, payloads: Any) -> list[Batched]:
         size = interpreter.size
         values = [p.value if p.axis is None else interpreter.at_axis(p, 0) for p in payloads]
         batched = tree.unflatten(call.in_tree, [p.axis is not None for p in payloads])
@@ -89,7 +96,7 @@ class custom_vmap(RuledFunction):
 
 
 @folded
-def sequential_vmap(f):
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """Decorator: ``vmap`` of this function runs it for one example after the other (``lax.map``).
 
     Example:
@@ -102,12 +109,14 @@ def sequential_vmap(f):
     mapped = custom_vmap(f)
 
     @mapped.def_vmap
-    def one_after_the_other(axis_size, in_batched, *args):
+    def one_after_the_other(
+        axis_size: int, in_batched: list[bool | dict[Any, Any]], *args: Value | dict[Any, Any]
+    ) -> tuple[tuple[Value, ...] | Value, ...]:
         leaves, treedef = tree.flatten(args)
         flags = tree.leaves(in_batched)
         moving = [x for x, b in zip(leaves, flags, strict=True) if b]
 
-        def one(slices):
+        def one(slices: list[Value]) -> tuple[Value, ...] | Value:
             given = iter(slices)
             return f(
                 *tree.unflatten(

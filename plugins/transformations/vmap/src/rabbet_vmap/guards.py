@@ -8,16 +8,24 @@ That makes an operand that all examples share one per example. It is done where 
 whose derivative can be infinite at finite values, and left out where it cannot be.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet import dtypes, lax
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import Batched
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Jaxpr
+    from rabbet.typing import Value
+
 # Laws from which it follows that a derivative is finite where the value is.
 TAME = frozenset(["linear", "bilinear", "structural", "finite_slope"])
 
 
-def guarded(index, count, branch, number, operands):
+def guarded(index: Value, count: int, branch: Jaxpr, number: int, operands: list[Value]) -> list[Value]:
     """The operands of branch `number` of `count`, without a derivative for examples that chose another one.
 
     Args:
@@ -36,17 +44,17 @@ def guarded(index, count, branch, number, operands):
     return out
 
 
-def is_chosen(index, count, number):
+def is_chosen(index: Value, count: int, number: int) -> Value:
     """Whether an index, which is clamped to those there are, means branch `number`."""
     if dtypes.kind(typeof(index).dtype) == "b":
         return index if number else lax.bitwise_not(index)
     return lax.eq(lax.clamp(0, index, count - 1), number)
 
 
-def is_tame(program):
+def is_tame(program: Jaxpr) -> bool:
     """Whether all derivatives in a program are finite where its values are."""
 
-    def make():
+    def make() -> bool:
         for eqn in program.equations:
             if not any(type(x) is Var and dtypes.kind(x.aval.dtype) in "fc" for x in eqn.inputs):
                 continue

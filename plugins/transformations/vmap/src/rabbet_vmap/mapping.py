@@ -1,6 +1,9 @@
 """``map``: a function over slices, one after the other or a batch at a time."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import named_scan, number_of_steps
@@ -9,9 +12,12 @@ from rabbet.extend.transform import typeof
 
 from rabbet_vmap.api import vmap
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @folded
-def map(f, xs, *, batch_size=None):
+def map(f: Any, xs: Any, *, batch_size: Any = None) -> Any:
     """``f`` applied to each slice of ``xs`` along the first dimension; results stacked.
 
     Args:
@@ -47,12 +53,12 @@ def map(f, xs, *, batch_size=None):
     return tree.map(lambda a, b: lax.concatenate([a, b], 0), ys, rest)
 
 
-def _chunks(x, size):
+def _chunks(x: Value, size: int) -> Value:
     full = typeof(x).shape
     return lax.reshape(x, (full[0] // size, size, *full[1:]))
 
 
-def _joined_chunks(y, whole):
+def _joined_chunks(y: Value, whole: int) -> Value:
     return lax.reshape(y, (whole, *typeof(y).shape[2:]))
 
 

@@ -4,6 +4,11 @@ A ``cond`` becomes a selection between the results of all branches. A ``while`` 
 whole batch, until the last example is done; those that are done earlier keep their values.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import lax, tree
 from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.functions import source_position, with_weak_type
@@ -15,8 +20,12 @@ from rabbet.extend.transform import Interpreter, context, run_traced, typeof
 
 from rabbet_vmap.guards import guarded
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
+    from rabbet.typing import Value
 
-def decide(interpreter, op, args):
+
+def decide(interpreter: Interpreter, op: Op, args: list[float] | tuple[Value, ...]) -> list[Value]:
     """The outputs of ``op``, whose predicate is batched, with ``interpreter`` current."""
     refuse_effects(interpreter, op)
     if op.primitive is cond_call:
@@ -35,7 +44,7 @@ def decide(interpreter, op, args):
     return Interpreter.predicate(interpreter, op, args)
 
 
-def refuse_effects(interpreter, op):
+def refuse_effects(interpreter: Interpreter, op: Op) -> None:
     """Refuse what would do something for examples for which the program does not say so."""
     effects = [e for e in effects_of(op) if not e.observes]
     if effects:
@@ -48,7 +57,7 @@ def refuse_effects(interpreter, op):
         )
 
 
-def loop(interpreter, op, args):
+def loop(interpreter: Any, op: Op, args: tuple[Value, ...]) -> list[Value]:
     """One ``while`` over the batch, on the level below: every carried value batched in front, steps masked
     by the predicate.
     """
@@ -61,15 +70,15 @@ def loop(interpreter, op, args):
     structures = (*held_structures, *[uniform] * len(carry))
     count = sum(1 if s is PLAIN else s.num_leaves for s in held_structures)
 
-    def under(function, flat):
+    def under(function: Callable[..., Any], flat: tuple[Value, ...]) -> list[Value]:
         inner = interpreter.fresh()
         outs = run_traced(inner, lambda: function(put_together(inner, structures, flat)), [])
         return [inner.at_axis(_payload(inner, x), 0) for x in outs]
 
-    def unfinished(values):
+    def unfinished(values: list[Value]) -> list[Value]:
         return evaluate(test, [*values[:m], *values[m + n :]])
 
-    def step(values):
+    def step(values: list[Value]) -> list[Value]:
         carried = values[m + n :]
         (more,) = unfinished(values)
         after = evaluate(body, [*values[m : m + n], *carried])
@@ -88,7 +97,7 @@ def loop(interpreter, op, args):
     return put_together(interpreter, (uniform,) * len(outs), outs)
 
 
-def _payload(interpreter, x):
+def _payload(interpreter: Interpreter, x: Value) -> Batched:
     """The payload of a tracer of ``interpreter``, or a plain value lifted."""
     mine = hasattr(x, "payload") and x.interpreter is interpreter
     return x.payload if mine else interpreter.lift(x)

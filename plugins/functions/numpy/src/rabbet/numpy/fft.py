@@ -4,8 +4,12 @@ All of them are one function: dimensions are cut or filled up with zeros, moved 
 to three at a time; then the result is scaled. Integers and half precision are computed in float32.
 """
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet_fft import FftType
@@ -20,13 +24,23 @@ from rabbet.numpy.shapes.rearranging import roll
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axes_of, kind_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 FFT, IFFT, RFFT, IRFFT = FftType
 NORMS = ("backward", "ortho", "forward")
 ONE = ("n", "axis", "norm")
 MANY = ("s", "axes", "norm")
 
 
-def transformed(name, fft_type, a, s, axes, norm):
+def transformed(
+    name: str,
+    fft_type: FftType,
+    a: Value,
+    s: tuple[int, ...] | None,
+    axes: list[int] | tuple[int, ...] | None,
+    norm: str | None,
+) -> Value:
     """The transform of some type along axes.
 
     Args:
@@ -58,14 +72,16 @@ def transformed(name, fft_type, a, s, axes, norm):
     return out if scale == 1.0 else lax.mul(out, scale)
 
 
-def range_of(axes, s, ndim):
+def range_of(
+    axes: list[int] | tuple[int, ...] | None, s: tuple[int, ...] | None, ndim: int
+) -> list[int] | tuple[int, ...] | None:
     """The axes meant: those given, else the last ones for which there are sizes, else all."""
     if axes is not None or s is None:
         return axes
     return tuple(range(-len(s), 0)) if len(s) <= ndim else tuple(range(len(s)))
 
 
-def sizes_of(name, fft_type, s, have):
+def sizes_of(name: str, fft_type: Any, s: tuple[int, ...] | None, have: list[int]) -> Any:
     """The sizes of the transformed dimensions.
 
     Raises:
@@ -85,7 +101,7 @@ def sizes_of(name, fft_type, s, have):
     return sizes
 
 
-def fitted(a, sizes):
+def fitted(a: Value, sizes: dict[Any, Any]) -> Value:
     """``a`` with dimensions cut, or filled up with zeros, to their sizes."""
     limits = [min(n, sizes.get(d, n)) for d, n in enumerate(a.shape)]
     a = a if tuple(limits) == a.shape else lax.slice(a, [0] * a.ndim, limits)
@@ -93,7 +109,7 @@ def fitted(a, sizes):
     return lax.pad(a, lax.full((), 0, a.dtype), more) if any(hi for _, hi, _ in more) else a
 
 
-def in_threes(a, fft_type, sizes):
+def in_threes(a: Value, fft_type: FftType, sizes: list[int]) -> Value:
     """Transform the last dimensions, up to three at a time; real ones are special in the last."""
     rest, last = sizes[:-3], sizes[-3:]
     if not rest:
@@ -112,7 +128,7 @@ def in_threes(a, fft_type, sizes):
     return lax.fft(a, fft_type, last) if back else a
 
 
-def scale_of(norm, inverse, size):
+def scale_of(norm: str | None, inverse: bool, size: int) -> float:
     """By what to multiply, given that the inverse transforms divide by ``size`` already."""
     if norm in (None, "backward") or not size:
         return 1.0
@@ -121,19 +137,19 @@ def scale_of(norm, inverse, size):
     return float(size) if inverse else 1.0 / size
 
 
-def turned_norm(norm):
+def turned_norm(norm: Any) -> Any:
     """The norm by which a transform is scaled as its inverse is by ``norm``."""
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
-def size_of(n):
+def size_of(n: int | None) -> tuple[int, ...] | None:
     """The sizes for one axis."""
     return None if n is None else (n,)
 
 
 # ------------------------------------------------------------------------------------------ one dimension
 @fused(static=ONE)
-def fft(a, n=None, axis=-1, norm=None):
+def fft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The discrete Fourier transform along an axis.
 
     Args:
@@ -157,7 +173,7 @@ def fft(a, n=None, axis=-1, norm=None):
 
 
 @fused(static=ONE)
-def ifft(a, n=None, axis=-1, norm=None):
+def ifft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of ``fft``. Arguments as there.
 
     Example:
@@ -168,7 +184,7 @@ def ifft(a, n=None, axis=-1, norm=None):
 
 
 @fused(static=ONE)
-def rfft(a, n=None, axis=-1, norm=None):
+def rfft(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> Value:
     """The first ``n // 2 + 1`` numbers of ``fft`` of a real array: the others are their conjugates.
 
     Example:
@@ -179,7 +195,7 @@ def rfft(a, n=None, axis=-1, norm=None):
 
 
 @fused(static=ONE)
-def irfft(a, n=None, axis=-1, norm=None):
+def irfft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of ``rfft``; ``n`` points, by default the even number ``2 (m - 1)`` for ``m`` numbers.
 
     Example:
@@ -190,7 +206,7 @@ def irfft(a, n=None, axis=-1, norm=None):
 
 
 @fused(static=ONE)
-def hfft(a, n=None, axis=-1, norm=None):
+def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
     """``fft`` of a signal whose second half is the conjugate of the first, which is given: real numbers.
 
     Example:
@@ -202,7 +218,7 @@ def hfft(a, n=None, axis=-1, norm=None):
 
 
 @fused(static=ONE)
-def ihfft(a, n=None, axis=-1, norm=None):
+def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
     """The inverse of ``hfft``: half of a signal, from real numbers.
 
     Example:
@@ -214,7 +230,12 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 # ------------------------------------------------------------------------------------- several dimensions
 @fused(static=MANY)
-def fftn(a, s=None, axes=None, norm=None):
+def fftn(
+    a: Value,
+    s: tuple[int, ...] | None = None,
+    axes: list[int] | tuple[int, ...] | None = None,
+    norm: str | None = None,
+) -> Value:
     """The discrete Fourier transform along several axes.
 
     Args:
@@ -234,7 +255,7 @@ def fftn(a, s=None, axes=None, norm=None):
 
 
 @fused(static=MANY)
-def ifftn(a, s=None, axes=None, norm=None):
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
     """The inverse of ``fftn``. Arguments as there.
 
     Example:
@@ -246,7 +267,7 @@ def ifftn(a, s=None, axes=None, norm=None):
 
 
 @fused(static=MANY)
-def rfftn(a, s=None, axes=None, norm=None):
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
     """``fftn`` of a real array; of the last axis only the first half, as in ``rfft``.
 
     Example:
@@ -257,7 +278,7 @@ def rfftn(a, s=None, axes=None, norm=None):
 
 
 @fused(static=MANY)
-def irfftn(a, s=None, axes=None, norm=None):
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
     """The inverse of ``rfftn``; the last axis gets an even number of points unless ``s`` says otherwise.
 
     Example:
@@ -268,7 +289,7 @@ def irfftn(a, s=None, axes=None, norm=None):
     return transformed("irfftn", IRFFT, a, s, axes, norm)
 
 
-def plane(name, axes):
+def plane(name: str, axes: tuple[int, ...]) -> tuple[int, ...]:
     """Two axes."""
     if axes is None or len(axes) != 2:
         raise ValueError(f"{name} goes over two axes, got {axes!r}; use {name[:-1]}n")
@@ -276,7 +297,9 @@ def plane(name, axes):
 
 
 @fused(static=MANY)
-def fft2(a, s=None, axes=(-2, -1), norm=None):
+def fft2(
+    a: Value, s: tuple[int, ...] | None = None, axes: tuple[int, ...] = (-2, -1), norm: str | None = None
+) -> Value:
     """``fftn`` along two axes.
 
     Example:
@@ -288,7 +311,7 @@ def fft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @fused(static=MANY)
-def ifft2(a, s=None, axes=(-2, -1), norm=None):
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
     """``ifftn`` along two axes.
 
     Example:
@@ -300,7 +323,7 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @fused(static=MANY)
-def rfft2(a, s=None, axes=(-2, -1), norm=None):
+def rfft2(a: Value, s: Any = None, axes: tuple[int, ...] = (-2, -1), norm: str | None = None) -> Value:
     """``rfftn`` along two axes.
 
     Example:
@@ -311,7 +334,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @fused(static=MANY)
-def irfft2(a, s=None, axes=(-2, -1), norm=None):
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
     """``irfftn`` along two axes.
 
     Example:
@@ -323,7 +346,7 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 # ------------------------------------------------------------------------------------------- frequencies
-def frequencies(name, n, d, dtype, numbers):
+def frequencies(name: str, n: int, d: float, dtype: Any, numbers: Callable[..., Any]) -> Value:
     """Whole numbers over ``n d``."""
     try:
         n = operator.index(n)
@@ -336,7 +359,7 @@ def frequencies(name, n, d, dtype, numbers):
     return lax.div(whole, lax.mul(lax.convert_element_type(d, dtype), float(n)))
 
 
-def fftfreq(n, d=1.0, *, dtype=None, device=None):
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
     """The frequencies of the numbers that ``fft`` returns, for samples that are ``d`` apart.
 
     Args:
@@ -351,7 +374,7 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
     return on_device(frequencies("fftfreq", n, d, dtype, lambda n: np.fft.fftfreq(n, 1.0 / n)), device)
 
 
-def rfftfreq(n, d=1.0, *, dtype=None, device=None):
+def rfftfreq(n: int, d: int = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
     """The frequencies of the numbers that ``rfft`` returns. Arguments as for ``fftfreq``.
 
     Example:
@@ -362,7 +385,7 @@ def rfftfreq(n, d=1.0, *, dtype=None, device=None):
 
 
 @fused(static=("axes",))
-def fftshift(x, axes=None):
+def fftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
     """``x`` with the frequency zero moved from the beginning to the middle of axes (None: of all).
 
     Example:
@@ -373,7 +396,7 @@ def fftshift(x, axes=None):
 
 
 @fused(static=("axes",))
-def ifftshift(x, axes=None):
+def ifftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
     """The inverse of ``fftshift``.
 
     Example:
@@ -383,7 +406,7 @@ def ifftshift(x, axes=None):
     return shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 
-def shifted(name, x, axes, places):
+def shifted(name: str, x: Value, axes: tuple[int, ...] | int | None, places: Callable[..., Any]) -> Value:
     """``x`` rolled along axes."""
     x = array_of(name, x)
     axes = axes_of(name, axes, x.ndim)

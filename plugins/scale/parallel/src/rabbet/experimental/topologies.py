@@ -23,10 +23,10 @@ class TopologyDescription:
       8
     """
 
-    def __init__(self, devices: Sequence[Any]):
+    def __init__(self, devices: Sequence[Any]) -> None:
         self.devices = list(devices)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         kind = self.devices[0].device_kind if self.devices else "no"
         return f"TopologyDescription({len(self.devices)} {kind} devices)"
 

@@ -11,6 +11,11 @@ computed all this before, and keep it.
 function instead.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet.extend.bodies import (
     count_leaves,
     interpret,
@@ -25,8 +30,22 @@ from rabbet.extend.passes import consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Jaxpr
+    from rabbet.extend.primitive import Op, ShapedArray
+    from rabbet.extend.rules import Site
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
 
-def checkpoint_aval(*avals, jaxpr, prevent_cse, policy, differentiated, name):
+
+def checkpoint_aval(
+    *avals: ShapedArray,
+    jaxpr: Jaxpr,
+    prevent_cse: bool,
+    policy: Callable[..., Any] | None,
+    differentiated: bool,
+    name: str,
+) -> Any:
     return jaxpr.out_avals
 
 
@@ -37,12 +56,12 @@ checkpoint = Primitive(
 
 
 @checkpoint.rule("captures")
-def captures_checkpoint(args, params, captured):
+def captures_checkpoint(args: Any, params: Any, captured: Any) -> Any:
     return [*captured["jaxpr"], *args], params
 
 
 @checkpoint.rule("lower")
-def lower_checkpoint(op, *names):
+def lower_checkpoint(op: Site, *names: str) -> list[str]:
     if op["differentiated"] and op["prevent_cse"] and names:
         types = ", ".join([a.mlir for a in op.in_avals])
         text = f"stablehlo.optimization_barrier {', '.join(names)} : {types}"
@@ -52,18 +71,20 @@ def lower_checkpoint(op, *names):
 
 
 @checkpoint.rule("steps")
-def steps_of_checkpoint(op, args, run):
+def steps_of_checkpoint(op: Op, args: Any, run: Any) -> None:
     run(op.params["jaxpr"], args)
 
 
 @checkpoint.rule("body")
-def body_checkpoint(op, interpreter, args):
+def body_checkpoint(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     body, operands, finish = interpret_call(interpreter, op.params["jaxpr"], args)
     return finish(op.replaced(jaxpr=body)(*operands))
 
 
 @checkpoint.rule("transpose")
-def transpose_checkpoint(op, cts, *operands):
+def transpose_checkpoint(
+    op: Op, cts: tuple[Value, ...], *operands: Linear | Value
+) -> tuple[Value | None, ...]:
     linear = tuple([type(x) is Linear for x in operands])
     nonzero = tuple([type(ct) is not Zero for ct in cts])
     body, produced, captured = transposed_program(op.params["jaxpr"], linear, nonzero)
@@ -75,7 +96,7 @@ def transpose_checkpoint(op, cts, *operands):
 
 
 # --------------------------------------------------------------------------------------- value_or_rule
-def value_or_rule_aval(*avals, jaxpr, value, outs, name):
+def value_or_rule_aval(*avals: ShapedArray, jaxpr: Jaxpr, value: Jaxpr, outs: int, name: str) -> Any:
     return jaxpr.out_avals
 
 
@@ -86,7 +107,9 @@ value_or_rule = Primitive(
 """Parameters: ``jaxpr``, the rule, whose first ``outs`` results are those of ``value``."""
 
 
-def rule_or_value(rule, value, args, name):
+def rule_or_value(
+    rule: Callable[..., Any], value: Any, args: list[Value], name: str
+) -> tuple[list[Value], ...]:
     """Bind a forward rule beside its function.
 
     Args:
@@ -97,7 +120,7 @@ def rule_or_value(rule, value, args, name):
     """
     count = None
 
-    def flat(*xs):
+    def flat(*xs: Value) -> list[Value]:
         nonlocal count
         outs, residuals = rule(xs)
         count = len(outs)
@@ -112,12 +135,12 @@ def rule_or_value(rule, value, args, name):
 
 
 @value_or_rule.rule("lower")
-def lower_value_or_rule(op, *names):
+def lower_value_or_rule(op: Site, *names: str) -> list[str]:
     return op.inline(op["jaxpr"], names)
 
 
 @value_or_rule.rule("body")
-def body_value_or_rule(op, interpreter, args):
+def body_value_or_rule(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     if interpreter.threads:
         return interpreter.at_this_level(evaluate, op.params["jaxpr"], args)
     leaves, structures = take_apart(interpreter, args)
@@ -146,10 +169,10 @@ name = Primitive(
 
 
 @name.rule("lower")
-def lower_name(op, x):
+def lower_name(op: Site, x: str) -> str:
     return x
 
 
 @name.rule("transpose")
-def transpose_name(op, ct, x):
+def transpose_name(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
     return (ct,)

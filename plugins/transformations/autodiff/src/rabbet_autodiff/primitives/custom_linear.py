@@ -4,6 +4,11 @@ It is the derivative of a function that brings a rule for reverse mode, and what
 operands are known values (residuals) and then what it is linear in.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from rabbet.errors import ForwardModeError
 from rabbet.extend.bodies import PLAIN, is_tracer_of, put_together, take_apart
@@ -13,8 +18,23 @@ from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 
 from rabbet_autodiff.carried import UnderWithZeros
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op, ShapedArray, Zero
+    from rabbet.extend.rules import Site
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
 
-def custom_linear_aval(*avals, forward, backward, residuals, moving, out_avals, symbolic, name):
+
+def custom_linear_aval(
+    *avals: ShapedArray,
+    forward: Callable[..., Any] | None,
+    backward: Callable[..., Any],
+    residuals: int,
+    moving: tuple[bool, ...],
+    out_avals: tuple[ShapedArray, ...],
+    symbolic: bool,
+    name: str,
+) -> tuple[ShapedArray, ...]:
     return out_avals
 
 
@@ -31,7 +51,9 @@ are the linear operands; ``symbolic``: whether it takes ``Zero`` for zero cotang
 
 
 @custom_linear.rule("transpose")
-def transpose_custom_linear(op, cts, *operands):
+def transpose_custom_linear(
+    op: Op, cts: tuple[Zero | Value, ...], *operands: Linear | Value
+) -> tuple[Value | None, ...]:
     n, moving = op.params["residuals"], op.params["moving"]
     if op.params["forward"] is not None and all(moving) and all(type(x) is Linear for x in operands[n:]):
         return (None,) * n + tuple(turned_around(op, cts, operands))
@@ -43,7 +65,7 @@ def transpose_custom_linear(op, cts, *operands):
     )
 
 
-def turned_around(op, cts, operands):
+def turned_around(op: Op, cts: tuple[Value, ...], operands: tuple[Linear | Value, ...]) -> list[Value]:
     """The transpose, whose own transpose is the function again."""
     n, params = op.params["residuals"], dict(op.params)
     params["forward"], params["backward"] = params["backward"], params["forward"]
@@ -52,7 +74,7 @@ def turned_around(op, cts, operands):
     return custom_linear(*operands[:n], *[instantiate(ct) for ct in cts], **params)
 
 
-def forward_of(op):
+def forward_of(op: Site | Op) -> Callable[..., Any]:
     """The function itself; an error where only its transpose is known."""
     if op.params["forward"] is None:
         raise forward_mode_error(op.params["name"])
@@ -60,7 +82,7 @@ def forward_of(op):
 
 
 @custom_linear.rule("lower")
-def lower_custom_linear(op, *names):
+def lower_custom_linear(op: Site, *names: str) -> list[str]:
     n, forward = op.params["residuals"], forward_of(op)
     name = op.params["name"]
     jaxpr, captured = stage(lambda *args: forward(list(args[:n]), list(args[n:])), op.in_avals, name)
@@ -72,7 +94,7 @@ def lower_custom_linear(op, *names):
 
 
 @custom_linear.rule("body")
-def body_custom_linear(op, interpreter, args):
+def body_custom_linear(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     n, forward = op.params["residuals"], forward_of(op)
     if interpreter.plays(Role.FORWARD) and not any(is_tracer_of(x, interpreter) for x in args[:n]):
         duals = [payload_of(interpreter, x) for x in args[n:]]
@@ -90,7 +112,7 @@ def body_custom_linear(op, interpreter, args):
     return interpreter.at_this_level(forward, list(args[:n]), list(args[n:]))
 
 
-def carried(op, interpreter, args):
+def carried(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     """The function and its transpose, both under an interpreter such as vmap."""
     n, params = op.params["residuals"], dict(op.params)
     leaves, structures = take_apart(interpreter, args)
@@ -101,7 +123,7 @@ def carried(op, interpreter, args):
     places = iter(structures[n:])
     given_back = [next(places) if m else PLAIN for m in params["moving"]]
 
-    def transposed(residuals, cotangents):
+    def transposed(residuals: list[Value], cotangents: list[Value]) -> Any:
         inner = UnderWithZeros(
             interpreter, lambda *xs: (list(backward(list(xs[:n]), list(xs[n:]))),),
             (*structures[:n], *[structure] * len(cotangents)),
@@ -114,7 +136,7 @@ def carried(op, interpreter, args):
     return put_together(interpreter, (structure,) * len(outs), outs)
 
 
-def forward_mode_error(name):
+def forward_mode_error(name: str) -> Exception:
     """What to say where forward mode meets a function with a reverse rule only."""
     return ForwardModeError(
         f"{name!r} has a rule for reverse mode only (custom_vjp), so its forward-mode derivative is not "

@@ -8,6 +8,11 @@ Its parameters are programs that take the same ``consts`` arrays and then the le
 The solvers may return further arrays behind the solution, which have no derivative.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import lax, tree
 from rabbet.errors import MissingRule
 from rabbet.extend.bodies import (
@@ -23,10 +28,24 @@ from rabbet.extend.passes import consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Dual, Linear, Primitive, Zero, instantiate, zero_tangent
 from rabbet.extend.transform import Role, jvp, payload_of, run_traced, typeof
 
+if TYPE_CHECKING:
+    from rabbet.extend.passes import Jaxpr
+    from rabbet.extend.primitive import Op, ShapedArray
+    from rabbet.extend.rules import Site
+    from rabbet.extend.transform import Interpreter
+    from rabbet.typing import Value
+
 PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
 
-def linear_solve_aval(*avals, matvec, solve, vecmat, transpose_solve, consts):
+def linear_solve_aval(
+    *avals: ShapedArray,
+    matvec: Jaxpr,
+    solve: Jaxpr,
+    vecmat: Jaxpr | None,
+    transpose_solve: Jaxpr | None,
+    consts: int,
+) -> Any:
     return solve.out_avals
 
 
@@ -37,12 +56,14 @@ linear_solve = Primitive(
 
 
 @linear_solve.rule("lower")
-def lower_linear_solve(op, *names):
+def lower_linear_solve(op: Site, *names: str) -> list[str]:
     return op.inline(op["solve"], names)
 
 
 @linear_solve.rule("transpose")
-def transpose_linear_solve(op, cts, *operands):
+def transpose_linear_solve(
+    op: Op, cts: tuple[Zero | Value, ...], *operands: Linear | Value
+) -> tuple[Value | None, ...]:
     n = op.params["consts"]
     size = len(operands) - n
     if op.params["transpose_solve"] is None:
@@ -62,7 +83,7 @@ def transpose_linear_solve(op, cts, *operands):
 
 
 @linear_solve.rule("body")
-def body_linear_solve(op, interpreter, args):
+def body_linear_solve(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     """Forward mode, and what follows it, differentiates implicitly; an interpreter that carries rules takes
     all programs along; any other one goes through the solver.
     """
@@ -77,7 +98,7 @@ def body_linear_solve(op, interpreter, args):
     return interpreter.at_this_level(evaluate, op.params["solve"], args)
 
 
-def differentiated(op, interpreter, args):
+def differentiated(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     """Solve for the values, then once more for the tangents."""
     n = op.params["consts"]
     size = len(args) - n
@@ -97,12 +118,12 @@ def differentiated(op, interpreter, args):
     return [*solution, *outs[size:]]
 
 
-def _tangent(interpreter, x):
+def _tangent(interpreter: Interpreter, x: Value) -> Value | None:
     """The tangent of a value of forward mode, or None where there is none."""
     return x.payload.tangent if is_tracer_of(x, interpreter) else None
 
 
-def _difference(a, b, aval):
+def _difference(a: Value | None, b: Value | None, aval: ShapedArray) -> Value:
     """The tangent ``a - b``, either of which may be missing or a symbolic zero."""
     a = zero_tangent(aval) if a is None else a
     if b is None or type(b) is Zero:
@@ -110,7 +131,7 @@ def _difference(a, b, aval):
     return lax.neg(b) if type(a) is Zero else lax.sub(a, b)
 
 
-def carried(op, interpreter, args):
+def carried(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     """The same equation on uniform payloads: every program is interpreted, vectors have one static part."""
     n = op.params["consts"]
     leaves, structures = take_apart(interpreter, args[:n])
@@ -119,7 +140,7 @@ def carried(op, interpreter, args):
     vector_leaves = [leaf for payload in vectors for leaf in tree.leaves(payload)]
     avals = [typeof(x) for x in (*leaves, *vector_leaves)]
 
-    def through(name, program):
+    def through(name: str, program: Jaxpr) -> tuple[Jaxpr | list[Any], ...]:
         outputs = (structure,) * len(program.outvars)
         inputs = (*structures, *[structure] * len(vectors))
         made, _, consts = interpret(interpreter, program, inputs, avals, outputs=outputs)
@@ -129,7 +150,7 @@ def carried(op, interpreter, args):
     return put_together(interpreter, (structure,) * len(outs), outs)
 
 
-def carried_with_state(op, interpreter, args):
+def carried_with_state(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     """The same equation under an interpreter that threads a state: it comes in as one of the ``consts`` and
     goes out behind the solution. The other programs serve derivatives, and leave no state.
     """
@@ -139,8 +160,8 @@ def carried_with_state(op, interpreter, args):
     avals = [typeof(x) for x in (*state, *values)]
     out_structures = None
 
-    def through(name, program):
-        def run(*flat):
+    def through(name: str, program: Jaxpr) -> tuple[Jaxpr | list[Any], ...]:
+        def run(*flat: Value) -> list[Value]:
             nonlocal out_structures
             inner = interpreter.fresh() if name == "solve" else interpreter.aside()
             if inner is None:
@@ -158,7 +179,7 @@ def carried_with_state(op, interpreter, args):
     return put_together(interpreter, out_structures, outs)
 
 
-def remade(op, through, consts, vectors):
+def remade(op: Op, through: Callable[..., Any], consts: list[Value], vectors: list[Value]) -> list[Value]:
     """The results of the equation whose programs are ``through(name, program) -> (program, captured)``."""
     made, counts, captured = {}, [], []
     for name in PROGRAMS:

@@ -1,5 +1,7 @@
 """Compiled functions as bytes, for another process with the same versions and the same hardware."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 import pickle
@@ -95,17 +97,17 @@ def deserialize_and_load(
     return unpacked(*from_places(program, places), in_tree, out_tree, places[0])
 
 
-def places_of(compiled):
+def places_of(compiled: Any) -> tuple[Device, ...]:
     """The devices on which a compiled function runs, in their order."""
     place = getattr(compiled, "device", None)
     return getattr(place, "devices", (place,))
 
 
-def by_places(value, places):
+def by_places(value: tuple[Any, ...], places: tuple[Device, ...]) -> bytes:
     """The bytes of a value in which devices are numbers: their places among ``places``."""
 
     class Pickler(pickle.Pickler):
-        def persistent_id(self, x):
+        def persistent_id(self, x: Any) -> Any:
             return places.index(x) if isinstance(x, Device) else None
 
     out = io.BytesIO()
@@ -113,11 +115,11 @@ def by_places(value, places):
     return pickle.dumps(((places[0].platform, [d.id for d in places]), out.getvalue()))
 
 
-def from_places(content, places):
+def from_places(content: bytes, places: list[Device]) -> tuple[Any, ...]:
     """The value of bytes that ``by_places`` made, with these devices."""
 
     class Unpickler(pickle.Unpickler):
-        def persistent_load(self, number):
+        def persistent_load(self, number: Any) -> Any:
             return places[number]
 
     return Unpickler(io.BytesIO(content)).load()

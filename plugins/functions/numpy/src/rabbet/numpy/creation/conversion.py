@@ -1,7 +1,10 @@
 """From whatever holds numbers to arrays: ``array``, ``asarray``, ``astype``, ``copy``."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,9 +14,21 @@ from rabbet.extend.primitive import keep_apart
 from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import Interpreter, Tracer, array_of, typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
+
 
 @obeys_out_sharding
-def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """An array of the values of ``object``.
 
     Args:
@@ -51,7 +66,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out
     return on_device(out, device)
 
 
-def on_device(x, device):
+def on_device(x: Value, device: Any) -> Any:
     """``x`` put on a device or over several, if they are named. A program runs where its arguments are: in it
     only a cut over several devices is asked for.
     """
@@ -63,7 +78,15 @@ def on_device(x, device):
 
 
 @obeys_out_sharding
-def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: Any = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """``a`` as an array: itself if it is one of the dtype, else as ``array`` makes it.
 
     Raises:
@@ -79,7 +102,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
     return array(a, dtype, copy=bool(copy), order=order, device=device)
 
 
-def copy_of_tracer(x):
+def copy_of_tracer(x: Any) -> Any:
     """``x`` with memory of its own, where a transformation runs on arrays. Nobody else can hold the memory of
     a value within a program, be it transformed there or not: a copy would be a barrier that costs time.
     """
@@ -91,7 +114,7 @@ def copy_of_tracer(x):
     return keep_apart(x)
 
 
-def converted(x, dtype):
+def converted(x: Any, dtype: DType | None) -> Any:
     """``x`` as an array of ``dtype``, or of its own."""
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
@@ -120,7 +143,7 @@ def converted(x, dtype):
     return from_numpy(np.asarray(x), dtype)
 
 
-def is_listed(x):
+def is_listed(x: Any) -> bool:
     """Whether ``x`` has a length and parts by number, as a deque has, and an object with ``__len__`` and
     ``__getitem__``.
     """
@@ -130,7 +153,7 @@ def is_listed(x):
     )
 
 
-def is_buffer(x):
+def is_buffer(x: Any) -> bool:
     """Whether ``x`` offers its memory."""
     try:
         memoryview(x)
@@ -139,7 +162,7 @@ def is_buffer(x):
     return True
 
 
-def from_numpy(x, dtype):
+def from_numpy(x: Any, dtype: DType | None) -> Value:
     """A NumPy array or scalar as an array: narrowed if no dtype was asked for, else exactly as asked."""
     if x.dtype.kind in "OSUMmV" and not is_known(x.dtype):
         raise TypeError(
@@ -151,7 +174,7 @@ def from_numpy(x, dtype):
     return to_array(cast_numpy(x, dtype), dtype=dtype)
 
 
-def cast_numpy(x, dtype):
+def cast_numpy(x: np.ndarray, dtype: DType) -> np.ndarray:
     """A NumPy array in another dtype; complex numbers lose their imaginary part without a warning."""
     x = np.asarray(x)
     if x.dtype.kind == "c" and dtypes.kind(dtype) not in "cb":
@@ -159,7 +182,7 @@ def cast_numpy(x, dtype):
     return x.astype(dtype, copy=False)
 
 
-def is_known(dtype):
+def is_known(dtype: DType) -> bool:
     """Whether a NumPy dtype is one of ours."""
     try:
         dtypes.canonicalize(dtype)
@@ -168,7 +191,7 @@ def is_known(dtype):
     return True
 
 
-def from_sequence(x, dtype):
+def from_sequence(x: Any, dtype: DType | None) -> Value:
     """Nested sequences as an array."""
     try:
         leaves = list(flattened(x))
@@ -201,7 +224,7 @@ def from_sequence(x, dtype):
     return from_numpy(host, dtype)
 
 
-def refuse_outside(leaves, dtype):
+def refuse_outside(leaves: Any, dtype: Any) -> None:
     """Raise OverflowError for a Python int beyond a plugin's integer dtype, where NumPy would wrap it."""
     spec = dtypes.spec(dtype)
     for v in leaves:
@@ -209,7 +232,7 @@ def refuse_outside(leaves, dtype):
             raise OverflowError(f"Python integer {v} out of bounds for {spec.name}")
 
 
-def dtype_of_leaves(leaves):
+def dtype_of_leaves(leaves: list[Value]) -> DType:
     """The common dtype of numbers and arrays in a list, never weak."""
     if not leaves:
         return dtypes.scalar_dtype(float)
@@ -219,7 +242,7 @@ def dtype_of_leaves(leaves):
     return dtypes.result_type(*[v if is_python_scalar(v) else typeof(converted(v, None)) for v in leaves])
 
 
-def flattened(x):
+def flattened(x: Any) -> Iterator[Any]:
     """The leaves of nested sequences."""
     for v in x:
         if isinstance(v, (list, tuple, range)):
@@ -228,19 +251,19 @@ def flattened(x):
             yield opened(v)
 
 
-def on_host(x):
+def on_host(x: Any) -> Any:
     """Nested sequences with their arrays as NumPy arrays."""
     if isinstance(x, (list, tuple, range)):
         return [on_host(v) for v in x]
     return x if is_python_scalar(x) else np.asarray(opened(x))
 
 
-def opened(x):
+def opened(x: Value) -> Any:
     """The array that an object gives by ``__jax_array__``; everything else as it is."""
     return x.__jax_array__() if not hasattr(x, "aval") and hasattr(x, "__jax_array__") else x
 
 
-def stacked(x, dtype):
+def stacked(x: Any, dtype: DType) -> Value:
     """Nested sequences with tracers in them: stacked level by level."""
     parts = [stacked(v, dtype) if isinstance(v, (list, tuple, range)) else as_type(v, dtype) for v in x]
     shapes = {p.aval.shape for p in parts}
@@ -251,13 +274,13 @@ def stacked(x, dtype):
     return lax.stack(parts) if parts else lax.full((0,), 0, dtype)
 
 
-def as_type(x, dtype):
+def as_type(x: Value, dtype: DType) -> Value:
     """One leaf as an array of a dtype, not weak."""
     out = converted(x, dtype)
     return lax.convert_element_type(out, dtype) if out.weak_type else out
 
 
-def astype(x, dtype, /, *, copy=False, device=None):
+def astype(x: Any, dtype: Any, /, *, copy: Any = False, device: Any = None) -> Any:
     """``x`` as another dtype; complex to real drops the imaginary part.
 
     Raises:
@@ -272,7 +295,7 @@ def astype(x, dtype, /, *, copy=False, device=None):
     return on_device(out, device)
 
 
-def copy(a, order=None):
+def copy(a: Any, order: Any = None) -> Any:
     """A copy of ``a`` with memory of its own.
 
     Example:
@@ -282,7 +305,7 @@ def copy(a, order=None):
     return array(a, copy=True, order=order or "K")
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     """An array over the memory of another library's tensor, which ``x.__dlpack__`` offers.
 
     Raises:
@@ -298,7 +321,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
-def frombuffer(buffer, dtype=float, count=-1, offset=0):
+def frombuffer(buffer: bytes, dtype: str | type = float, count: int = -1, offset: int = 0) -> Value:
     r"""An array of the numbers in a buffer, read one after the other; without a dtype as Python's floats, of
     64 bits each.
 

@@ -3,6 +3,10 @@
 All of this needs values, so traced arrays are refused.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import Array, dtypes
@@ -10,6 +14,9 @@ from rabbet.numpy.creation.conversion import array, asarray
 from rabbet.numpy.creation.filled import default_float
 from rabbet.numpy.indexing.searching import known
 from rabbet.numpy.support.arguments import requested
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 try:
     from numpy.exceptions import ComplexWarning
@@ -22,14 +29,14 @@ set_printoptions = np.set_printoptions
 OUTSIDE = "do it outside of the traced function, or in a callback"
 
 
-def host(name, x):
+def host(name: str, x: Value) -> Any:
     """The values of an array, a NumPy array or nested sequences, on the host."""
     x = array(x) if isinstance(x, (list, tuple, range)) else x
     return known(name, x, OUTSIDE)
 
 
 # ------------------------------------------------------------------------------------------------- files
-def save(file, arr, allow_pickle=True):
+def save(file: Any, arr: Value, allow_pickle: bool = True) -> None:
     """Write an array to a file in NumPy's format ``.npy``.
 
     Args:
@@ -47,7 +54,7 @@ def save(file, arr, allow_pickle=True):
     np.save(file, host("save", arr), allow_pickle)
 
 
-def savez(file, *args, allow_pickle=True, **kwds):
+def savez(file: Any, *args: Any, allow_pickle: Any = True, **kwds: Any) -> None:
     """Write several arrays to one file in NumPy's format ``.npz``, under the names of the keywords, or
     ``arr_0``, ``arr_1``, ... See ``save``.
 
@@ -65,7 +72,7 @@ def savez(file, *args, allow_pickle=True, **kwds):
     )
 
 
-def load(file, *args, **kwargs):
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array in a file of NumPy's format ``.npy``; of ``.npz`` files, NumPy's mapping from names to NumPy
     arrays.
 
@@ -89,14 +96,14 @@ def load(file, *args, **kwargs):
     return array_in(out) if isinstance(out, np.ndarray) else out
 
 
-def array_in(x):
+def array_in(x: np.ndarray) -> Value:
     """A NumPy array as an array of the same dtype."""
     if x.dtype.kind == "V" and x.dtype.itemsize == 2 and dtypes.find("bfloat16") is not None:
         x = x.view(dtypes.canonicalize("bfloat16"))  # NumPy writes it as two bytes without a name
     return asarray(x)
 
 
-def fromfile(file, dtype=float, count=-1, sep="", offset=0):
+def fromfile(file: Any, dtype: Any = float, count: Any = -1, sep: Any = "", offset: Any = 0) -> Value:
     """The numbers in a file: of a dtype one after the other, or as a text with ``sep`` between them.
 
     Args:
@@ -115,7 +122,7 @@ def fromfile(file, dtype=float, count=-1, sep="", offset=0):
     return asarray(np.fromfile(file, dtype, count, sep, offset), dtype)
 
 
-def fromiter(iter, dtype, count=-1):
+def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
     """The numbers of an iterator, which is read to its end or up to ``count``, as a vector of a dtype.
 
     Example:
@@ -126,7 +133,7 @@ def fromiter(iter, dtype, count=-1):
     return asarray(np.fromiter(iter, dtype, count), dtype)
 
 
-def fromstring(string, dtype=float, count=-1, *, sep):
+def fromstring(string: Any, dtype: Any = float, count: Any = -1, *, sep: Any) -> Any:
     """The numbers in a text, with ``sep`` between them: ``fromstring("1 2", sep=" ")``.
 
     Raises:
@@ -143,7 +150,9 @@ def fromstring(string, dtype=float, count=-1, *, sep):
 
 
 # ---------------------------------------------------------------------------------------------- printing
-def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
+def array_repr(
+    arr: Value, max_line_width: Any = None, precision: int | None = None, suppress_small: Any = None
+) -> str:
     """An array as ``repr`` shows it, with the given options; None: those of ``set_printoptions``.
 
     Example:
@@ -155,7 +164,9 @@ def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
         return repr(arr if type(arr) is Array else asarray(arr))
 
 
-def array_str(a, max_line_width=None, precision=None, suppress_small=None):
+def array_str(
+    a: Value, max_line_width: Any = None, precision: int | None = None, suppress_small: Any = None
+) -> str:
     """An array as ``str`` shows it, with the given options; None: those of ``set_printoptions``.
 
     Example:
@@ -165,7 +176,7 @@ def array_str(a, max_line_width=None, precision=None, suppress_small=None):
     return np.array_str(known("array_str", a, OUTSIDE), max_line_width, precision, suppress_small)
 
 
-def options(max_line_width, precision, suppress_small):
+def options(max_line_width: Any, precision: Any, suppress_small: Any) -> dict[Any, Any]:
     """The print options that are given."""
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     return {name: value for name, value in given.items() if value is not None}

@@ -1,6 +1,9 @@
 """New arrays: constants, ranges, grids, triangles, diagonals."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +17,20 @@ from rabbet.numpy.creation.conversion import asarray, on_device
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def default_float():
+
+def default_float() -> DType:
     """The dtype of new arrays for which none was asked."""
     return dtypes.scalar_dtype(float)
 
 
 # --------------------------------------------------------------------------------------------- constants
 @obeys_out_sharding
-def zeros(shape, dtype=None, *, device=None, out_sharding=None):
+def zeros(
+    shape: tuple[int, ...] | Value, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """An array of zeros, float32 if no dtype is given.
 
     Args:
@@ -42,7 +50,13 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
 
 
 @obeys_out_sharding
-def ones(shape, dtype=None, *, device=None, out_sharding=None):
+def ones(
+    shape: tuple[int, ...] | int,
+    dtype: str | type | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """An array of ones, float32 if no dtype is given. Arguments as for ``zeros``.
 
     Example:
@@ -56,7 +70,9 @@ def ones(shape, dtype=None, *, device=None, out_sharding=None):
 
 
 @obeys_out_sharding
-def empty(shape, dtype=None, *, device=None, out_sharding=None):
+def empty(
+    shape: tuple[int, ...], dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """An array to be filled; here it holds zeros. Arguments as for ``zeros``.
 
     Example:
@@ -67,7 +83,14 @@ def empty(shape, dtype=None, *, device=None, out_sharding=None):
 
 
 @obeys_out_sharding
-def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
+def full(
+    shape: tuple[int, ...] | int,
+    fill_value: Value,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """An array filled with a value: a number, or an array that broadcasts to ``shape``.
 
     Example:
@@ -82,7 +105,7 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     return put(lax.full(shape, fill_value, dtype), device)
 
 
-def put(x, device):
+def put(x: Value, device: Any) -> Value:
     """``on_device``, and without a weak type: what is put somewhere on purpose is no number any more, as in
     JAX.
     """
@@ -91,7 +114,7 @@ def put(x, device):
     return on_device(x, device)
 
 
-def like(name, a, value, dtype, shape, device):
+def like(name: str, a: Any, value: Value, dtype: type | None, shape: Any, device: Any) -> Value:
     """An array of one value with the shape and dtype of another, weak if that one is and nothing is asked
     for.
     """
@@ -106,7 +129,7 @@ def like(name, a, value, dtype, shape, device):
     return on_device(lax.full_like(a, value, aval.dtype if dtype is None else dtype, shape), device)
 
 
-def described(name, a):
+def described(name: str, a: Any) -> ShapedArray:
     """The type of an array, a number, or anything with a shape and a dtype."""
     if not is_array_like(a) and hasattr(a, "shape") and hasattr(a, "dtype"):
         return ShapedArray(tuple(a.shape), a.dtype, bool(getattr(a, "weak_type", False)))
@@ -115,7 +138,9 @@ def described(name, a):
 
 
 @obeys_out_sharding
-def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """Zeros of the shape and dtype of ``a``, both of which can be changed.
 
     Example:
@@ -126,7 +151,9 @@ def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
 
 
 @obeys_out_sharding
-def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
     """Ones of the shape and dtype of ``a``, both of which can be changed.
 
     Example:
@@ -136,7 +163,7 @@ def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     return like("ones_like", a, 1, dtype, shape, device)
 
 
-def empty_like(prototype, dtype=None, shape=None, *, device=None):
+def empty_like(prototype: Any, dtype: type | None = None, shape: Any = None, *, device: Any = None) -> Value:
     """An array to be filled, like ``prototype``; here it holds zeros.
 
     Example:
@@ -147,7 +174,15 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
 
 
 @obeys_out_sharding
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
+def full_like(
+    a: Any,
+    fill_value: Value,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """An array of the shape and dtype of ``a`` filled with a value.
 
     Example:
@@ -159,7 +194,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
 
 
 # ------------------------------------------------------------------------------------------------ ranges
-def known(name, value):
+def known(name: str, value: Value) -> Any:
     """A bound of a range: its values decide a shape, so it must be known.
 
     Raises:
@@ -179,7 +214,15 @@ def known(name, value):
 
 
 @obeys_out_sharding
-def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
+def arange(
+    start: Value,
+    stop: int | None = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """The numbers from ``start`` up to, not including, ``stop``, ``step`` apart; ``arange(n)`` counts from
     0.
 
@@ -213,7 +256,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     return asarray(host.astype(dtype), dtype, device=device)
 
 
-def of_symbolic_length(start, stop, step, dtype):
+def of_symbolic_length(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """A range of whole numbers some of which are symbolic dimensions."""
     if stop is None:
         start, stop = 0, start
@@ -226,12 +269,12 @@ def of_symbolic_length(start, stop, step, dtype):
     return scaled(lax.iota(dtype, count), asarray(step, dtype), asarray(start, dtype))
 
 
-def zero_step():
+def zero_step() -> Any:
     """The error for a range that does not move."""
     raise ZeroDivisionError("arange: the step is zero, so the range never ends")
 
 
-def whole_numbers(numbers, dtype):
+def whole_numbers(numbers: Any, dtype: DType) -> Value:
     """A Python range as an array, counted on the device."""
     out = lax.iota(dtype, len(numbers))
     if numbers.start == 0 and numbers.step == 1:
@@ -240,12 +283,22 @@ def whole_numbers(numbers, dtype):
 
 
 @fused
-def scaled(counted, step, start):
+def scaled(counted: Value, step: Value, start: Value) -> Value:
     """``counted * step + start``, all of one dtype, wrapping round as integers do."""
     return lax.add(lax.mul(counted, step), start)
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+def linspace(
+    start: Value,
+    stop: Value,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DType | str | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
     Args:
@@ -271,7 +324,9 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 @fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
-def evenly_spaced(start, stop, num, endpoint, retstep, dtype, axis):
+def evenly_spaced(
+    start: Value, stop: Value, num: int, endpoint: bool, retstep: bool, dtype: DType | str | None, axis: int
+) -> tuple[Value, ...] | Value:
     """``linspace`` without a device."""
     num = dimension_of(num)
     if num < 0:
@@ -296,7 +351,7 @@ def evenly_spaced(start, stop, num, endpoint, retstep, dtype, axis):
     return (out, converted(step, wanted)) if retstep else out
 
 
-def between(start, stop, num, gaps, endpoint):
+def between(start: Value, stop: Value, num: int, gaps: int, endpoint: bool) -> Value:
     """The weighted means of both ends, along a new first dimension; the last one is the end itself."""
     shape, dtype = start.aval.shape, start.aval.dtype
     real = dtype if dtypes.kind(dtype) == "f" else np.dtype(f"float{4 * dtype.itemsize}")
@@ -310,7 +365,15 @@ def between(start, stop, num, gaps, endpoint):
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: Any = 0,
+) -> Any:
     """``base`` to the power of ``num`` evenly spaced numbers from ``start`` to ``stop``.
 
     Example:
@@ -324,7 +387,9 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0
+) -> Any:
     """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of
     one sign.
 

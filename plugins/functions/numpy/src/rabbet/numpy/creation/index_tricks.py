@@ -1,6 +1,9 @@
 """Arrays and indices written as indices: ``r_[0:3, 7]``, ``mgrid[0:2, 0:3]``, ``s_[::2]``, ``ix_``."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 from rabbet import lax
 from rabbet.extend.functions import folded
@@ -13,7 +16,7 @@ from rabbet.numpy.support.arguments import as_array, kind_of
 from rabbet.numpy.support.types import result_type
 
 
-def span_of(who, item):
+def span_of(who: Any, item: Any) -> Any:
     """The numbers that a slice describes: ``start:stop:step``, or with an imaginary step, such as ``5j``,
     that many numbers from ``start`` to ``stop``, both included.
     """
@@ -33,13 +36,13 @@ def span_of(who, item):
 class Grid:
     """Coordinates of a grid: ``grid[0:2, 0:3]``. See ``mgrid`` and ``ogrid``."""
 
-    def __init__(self, name, dense):
+    def __init__(self, name: Any, dense: Any) -> None:
         self.name, self.dense = name, dense
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"rabbet.numpy.{self.name}"
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return span_of(self.name, key)
         lines = [span_of(self.name, item) for item in key]
@@ -62,7 +65,7 @@ ogrid = Grid("ogrid", False)
 """``ogrid[0:2, 0:3]``: the coordinates of a grid along each axis, as arrays that broadcast."""
 
 
-def ix_(*args):
+def ix_(*args: Any) -> Any:
     """Vectors of positions as an index of the grid that they span: ``x[ix_([0, 2], [1, 3])]`` has four
     elements.
 
@@ -95,7 +98,7 @@ def ix_(*args):
     return tuple(out)
 
 
-def mask_indices(n, mask_func, k=0, *, size=None):
+def mask_indices(n: Any, mask_func: Any, k: Any = 0, *, size: Any = None) -> Any:
     """The positions of the elements of a matrix of ``n`` rows and columns that ``mask_func`` keeps.
 
     Args:
@@ -118,13 +121,13 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 class IndexExpression:
     """``s_[1:3, ...]``: what stands between the brackets, as a value."""
 
-    def __init__(self, name, as_tuple):
+    def __init__(self, name: Any, as_tuple: Any) -> None:
         self.name, self.as_tuple = name, as_tuple
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"rabbet.numpy.{self.name}"
 
-    def __getitem__(self, item):
+    def __getitem__(self, item: tuple[Any, ...] | int) -> tuple[Any, ...] | int:
         return (item,) if self.as_tuple and not isinstance(item, tuple) else item
 
 
@@ -139,13 +142,13 @@ index_exp = IndexExpression("index_exp", True)
 class Joined:
     """Arrays, numbers and slices joined along an axis: ``r_[0:3, 7, x]``. See ``r_`` and ``c_``."""
 
-    def __init__(self, name, axis, rank, place):
+    def __init__(self, name: Any, axis: Any, rank: Any, place: Any) -> None:
         self.name, self.axis, self.rank, self.place = name, axis, rank, place
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"rabbet.numpy.{self.name}"
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
         axis, rank, place, matrix = self.axis, self.rank, self.place, None
         if items and isinstance(items[0], str):
@@ -157,7 +160,7 @@ class Joined:
             out = lax.expand_dims(out, (0,) if matrix == "r" else (1,))
         return out
 
-    def directive(self, text):
+    def directive(self, text: Any) -> Any:
         """(axis, least number of dimensions, where those of an item go, "r" or "c" or None)."""
         if text in ("r", "c"):
             return -1, self.rank, self.place, text
@@ -172,7 +175,7 @@ class Joined:
             )
         return axis, self.rank if rank is None else rank, self.place if place is None else place, None
 
-    def piece(self, item, rank, place):
+    def piece(self, item: Any, rank: Any, place: Any) -> Any:
         """One item as an array with at least ``rank`` dimensions."""
         if isinstance(item, slice):
             item, have = span_of(self.name, item), 1

@@ -1,5 +1,9 @@
 """Matrices of a pattern: identity, triangles, diagonals, grids of coordinates."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -11,18 +15,22 @@ from rabbet.numpy.elementwise.arithmetic import power
 from rabbet.numpy.reductions.reducing import converted, sum
 from rabbet.numpy.support.arguments import as_array, axes_of, check, requested
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Primitive
+    from rabbet.typing import Value
+
 # So many columns of powers are products of the one before; more would make a program that compiles for long.
 MOST_PRODUCTS = 64
 
 
-def below(rows, columns, k, compare=lax.ge):
+def below(rows: int, columns: int, k: int, compare: Primitive = lax.ge) -> Value:
     """Booleans: whether row + k >= column (or how else they compare)."""
     row = lax.broadcasted_iota("int32", (rows, columns), 0)
     column = lax.broadcasted_iota("int32", (rows, columns), 1)
     return compare(lax.add(row, k), column)
 
 
-def eye(N, M=None, k=0, dtype=None, *, device=None):
+def eye(N: int, M: Any = None, k: int = 0, dtype: str | None = None, *, device: Any = None) -> Value:
     """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros
     elsewhere.
 
@@ -35,12 +43,12 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
 
 
 @fused(static=("N", "M", "k", "dtype"))
-def ones_on_diagonal(N, M, k, dtype):
+def ones_on_diagonal(N: int, M: Any, k: int, dtype: str | None) -> Value:
     """``eye`` without a device."""
     return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
 
 
-def identity(n, dtype=None):
+def identity(n: Any, dtype: Any = None) -> Any:
     """The identity matrix of ``n`` rows.
 
     Example:
@@ -52,7 +60,7 @@ def identity(n, dtype=None):
 
 
 @fused(static=("N", "M", "k", "dtype"))
-def tri(N, M=None, k=0, dtype=None):
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """A matrix with ones on and below diagonal number ``k``, zeros above.
 
     Example:
@@ -63,7 +71,7 @@ def tri(N, M=None, k=0, dtype=None):
     return converted(below(N, N if M is None else M, k), requested(dtype, default_float()))
 
 
-def triangle(name, m, k, lower):
+def triangle(name: Any, m: Any, k: Any, lower: Any) -> Any:
     """``m`` with one side of a diagonal made zero, in its last two dimensions."""
     check(name, m)
     m = as_array(m)
@@ -78,7 +86,7 @@ def triangle(name, m, k, lower):
 
 
 @fused(static=("k",))
-def tril(m, k=0):
+def tril(m: Any, k: Any = 0) -> Any:
     """``m`` with zeros above diagonal number ``k`` of its last two dimensions.
 
     Raises:
@@ -93,7 +101,7 @@ def tril(m, k=0):
 
 
 @fused(static=("k",))
-def triu(m, k=0):
+def triu(m: Any, k: Any = 0) -> Any:
     """``m`` with zeros below diagonal number ``k`` of its last two dimensions.
 
     Raises:
@@ -108,7 +116,7 @@ def triu(m, k=0):
 
 
 @fused(static=("offset", "axis1", "axis2"))
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """The elements at ``(i, i + offset)`` of the two axes, along a last dimension of the result.
 
     Raises:
@@ -137,7 +145,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 
 @fused(static=("k",))
-def diag(v, k=0):
+def diag(v: Value, k: int = 0) -> Value:
     """Diagonal number ``k`` of a matrix; or the matrix that has a vector there and zeros elsewhere.
 
     Raises:
@@ -162,7 +170,7 @@ def diag(v, k=0):
     return lax.select(below(n, n, k, lax.eq), spread, lax.full_like(spread, 0))
 
 
-def diagflat(v, k=0):
+def diagflat(v: Any, k: Any = 0) -> Any:
     """The matrix with the elements of ``v``, in row-major order, on diagonal number ``k``.
 
     Example:
@@ -175,7 +183,7 @@ def diagflat(v, k=0):
 
 
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum of a diagonal, see ``diagonal`` and ``sum``.
 
     Example:
@@ -186,7 +194,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 
 
 @fused(static=("copy", "sparse", "indexing"))
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+def meshgrid(*xi: Value, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Value, ...]:
     """Coordinates of a grid from its axes: for each vector an array over all axes that holds its coordinate.
 
     Args:
@@ -224,7 +232,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple(out)
 
 
-def indices(dimensions, dtype=None, sparse=False):
+def indices(dimensions: Any, dtype: Any = None, sparse: Any = False) -> Any:
     """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if
     ``sparse``.
 
@@ -247,7 +255,7 @@ def indices(dimensions, dtype=None, sparse=False):
 
 
 @fused(static=("N", "increasing"))
-def vander(x, N=None, increasing=False):
+def vander(x: Value, N: int | None = None, increasing: bool = False) -> Value:
     """The matrix whose columns are powers of a vector, the highest one first unless ``increasing``.
 
     Example:
@@ -272,12 +280,12 @@ def vander(x, N=None, increasing=False):
     return lax.stack(columns, 1) if columns else lax.full((x.aval.shape[0], 0), 0, x.dtype)
 
 
-def known_positions(found):
+def known_positions(found: tuple[np.ndarray, ...]) -> tuple[Value, ...]:
     """NumPy's index arrays as arrays of ``int``'s dtype."""
     return tuple([asarray(i.astype(dtypes.scalar_dtype(int))) for i in found])
 
 
-def tril_indices(n, k=0, m=None):
+def tril_indices(n: int, k: int = 0, m: Any = None) -> tuple[Value, ...]:
     """Row and column of each element on and below diagonal number ``k`` of an ``n`` by ``m`` matrix.
 
     Example:
@@ -287,7 +295,7 @@ def tril_indices(n, k=0, m=None):
     return known_positions(np.tril_indices(n, k, m))
 
 
-def triu_indices(n, k=0, m=None):
+def triu_indices(n: int, k: int = 0, m: Any = None) -> tuple[Value, ...]:
     """Row and column of each element on and above diagonal number ``k`` of an ``n`` by ``m`` matrix.
 
     Example:
@@ -297,7 +305,7 @@ def triu_indices(n, k=0, m=None):
     return known_positions(np.triu_indices(n, k, m))
 
 
-def matrix_shape(name, x):
+def matrix_shape(name: Any, x: Any) -> Any:
     """The shape of an array that must be a matrix."""
     shape = typeof(x).shape
     if len(shape) != 2:
@@ -305,7 +313,7 @@ def matrix_shape(name, x):
     return shape
 
 
-def tril_indices_from(arr, k=0):
+def tril_indices_from(arr: Any, k: Any = 0) -> Any:
     """``tril_indices`` for the shape of a matrix.
 
     Example:
@@ -316,7 +324,7 @@ def tril_indices_from(arr, k=0):
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr, k=0):
+def triu_indices_from(arr: Any, k: Any = 0) -> Any:
     """``triu_indices`` for the shape of a matrix.
 
     Example:
@@ -327,7 +335,7 @@ def triu_indices_from(arr, k=0):
     return triu_indices(rows, k, columns)
 
 
-def diag_indices(n, ndim=2):
+def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
     """The indices of the main diagonal of an array of ``ndim`` dimensions of size ``n``: a tuple of
     arrays.
 
@@ -339,7 +347,7 @@ def diag_indices(n, ndim=2):
     return (lax.iota(dtypes.scalar_dtype(int), n),) * ndim
 
 
-def diag_indices_from(arr):
+def diag_indices_from(arr: Any) -> Any:
     """``diag_indices`` for an array with at least two dimensions of one size.
 
     Raises:

@@ -1,7 +1,11 @@
 """Arithmetic, elementwise: sums, products, quotients, powers, signs, extremes of two."""
 
+from __future__ import annotations
+
 import math
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.errors import DTypeError
@@ -20,21 +24,27 @@ from rabbet.numpy.support.arguments import (
 )
 from rabbet.numpy.support.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rabbet.extend.primitive import Primitive, ShapedArray
+    from rabbet.typing import Value
+
 
 # ------------------------------------------------------------------------------------------ two operands
-def also_booleans(on_numbers, on_booleans):
+def also_booleans(on_numbers: Any, on_booleans: Primitive) -> Callable[..., Any]:
     """One function for numbers, another where both operands are booleans."""
 
-    def choose(x, y):
+    def choose(x: Value, y: Value) -> Value:
         return (on_booleans if kind_of(x) == kind_of(y) == "b" else on_numbers)(x, y)
 
     return choose
 
 
-def refuse_booleans(name, function, instead):
+def refuse_booleans(name: str, function: Primitive | Callable[..., Any], instead: str) -> Callable[..., Any]:
     """``function``, with an error for booleans that says what to use instead."""
 
-    def choose(*operands):
+    def choose(*operands: Any) -> Any:
         if all(kind_of(x) == "b" for x in operands):
             raise TypeError(f"{name} is not defined on booleans; use {instead}, or convert them to integers")
         return function(*operands)
@@ -113,7 +123,7 @@ float_power = float_binary(
 )
 
 
-def lifted(name, x, y):
+def lifted(name: str, x: Value, y: Value) -> tuple[Value, ...]:
     """Two operands of which at least one has the operators of an array, which promote by themselves."""
     check(name, x, y)
     return (x if type(x) in ARRAYS or type(y) in ARRAYS else as_array(x)), y
@@ -141,7 +151,7 @@ remainder = mod = binary(
 )
 
 
-def rest(x, y):
+def rest(x: Value, y: Value) -> Value:
     """``lax.rem``, of booleans as integers; as in NumPy, integers give 0 where ``y`` is 0."""
     x, y = integers_of_booleans(x, y)
     left = lax.rem(x, y)
@@ -161,7 +171,7 @@ fmod = binary(
 array_power = binary("power", operator.pow, "", kinds="", prepare=lifted)
 
 
-def divmod(x, y, /):
+def divmod(x: Any, y: Any, /) -> Any:
     """``(floor_divide(x, y), remainder(x, y))``.
 
     Example:
@@ -171,7 +181,7 @@ def divmod(x, y, /):
     return floor_divide(x, y), remainder(x, y)
 
 
-def power(x, y, /):
+def power(x: Value, y: Value, /) -> Any:
     """``x ** y`` in the common dtype of ``x`` and ``y``.
 
     A Python int as ``y`` becomes repeated multiplication, exact for integers.
@@ -191,10 +201,10 @@ def power(x, y, /):
 pow = power
 
 
-def number_wins(primitive):
+def number_wins(primitive: Primitive) -> Callable[..., Any]:
     """``max`` or ``min`` of two in which a NaN gives way to a number."""
 
-    def pick(x, y):
+    def pick(x: Value, y: Value) -> Value:
         best = primitive(x, y)
         aval = typeof(best)
         if kind_of(best) != "f":
@@ -205,7 +215,7 @@ def number_wins(primitive):
     return pick
 
 
-def full_rank(x, aval):
+def full_rank(x: Value, aval: ShapedArray) -> Value:
     """A number or an array without dimensions as an array of type ``aval``; arrays as they are."""
     return lax.full(aval.shape, x, aval.dtype) if is_python_scalar(x) or typeof(x).shape != aval.shape else x
 
@@ -214,7 +224,7 @@ larger_number = binary("fmax", number_wins(lax.max), "", kinds="")
 smaller_number = binary("fmin", number_wins(lax.min), "", kinds="")
 
 
-def fmax(x1, x2):
+def fmax(x1: Value, x2: float) -> Value:
     """The larger of two, elementwise; a NaN gives way to a number.
 
     Example:
@@ -224,7 +234,7 @@ def fmax(x1, x2):
     return larger_number(x1, x2)
 
 
-def fmin(x1, x2):
+def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of two, elementwise; a NaN gives way to a number.
 
     Example:
@@ -271,7 +281,7 @@ square = unary(
 )  # fmt: skip
 
 
-def _absolute(name):
+def _absolute(name: str) -> Callable[..., Any]:
     return unary(
         name, lax.abs, f"""The modulus of ``x``: a real number for complex ``x``.
 
@@ -322,7 +332,7 @@ reciprocal = float_unary(
 )
 
 
-def whole_part(x):
+def whole_part(x: Value) -> Value:
     """``x`` without its fraction; integers are whole."""
     if kind_of(x) in "biu":
         return as_array(x)
@@ -332,7 +342,7 @@ def whole_part(x):
 whole = unary("trunc", whole_part, "", kinds="")
 
 
-def trunc(x):
+def trunc(x: np.ndarray) -> Value:
     """``x`` without its fraction, towards zero, in its own dtype.
 
     Example:
@@ -343,7 +353,7 @@ def trunc(x):
 
 
 @fused
-def modf(x, /, out=None):
+def modf(x: Any, /, out: Any = None) -> Any:
     """The fraction and the whole part of ``x``, both with its sign: a pair of floats.
 
     Example:
@@ -360,7 +370,7 @@ def modf(x, /, out=None):
 
 
 @fused
-def copysign(x, y, /):
+def copysign(x: Any, y: Any, /) -> Any:
     """The modulus of ``x`` with the sign of ``y``, also that of a zero; a float.
 
     Example:
@@ -375,7 +385,7 @@ def copysign(x, y, /):
 
 
 @fused
-def signbit(x, /):
+def signbit(x: Any, /) -> Any:
     """Whether the sign of ``x`` is minus, also that of a zero or a NaN; booleans.
 
     Example:
@@ -392,7 +402,7 @@ def signbit(x, /):
 
 
 @fused
-def heaviside(x, y, /):
+def heaviside(x: Any, y: Any, /) -> Any:
     """0 for negative ``x``, 1 for positive ``x`` and ``y`` where ``x`` is zero; NaN stays NaN.
 
     Example:

@@ -1,6 +1,9 @@
 """Bits as bytes, and bytes as bits."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of
 WORD = np.dtype("uint8")
 
 
-def shifts(name, bitorder):
+def shifts(name: Any, bitorder: Any) -> Any:
     """The places of eight bits in a byte, in the order in which they stand."""
     if bitorder not in ("big", "little"):
         raise ValueError(f"{name}: bitorder must be 'big' or 'little', got {bitorder!r}")
@@ -20,7 +23,7 @@ def shifts(name, bitorder):
     return np.fromiter(order, WORD, 8)
 
 
-def flat_or(name, a, axis):
+def flat_or(name: Any, a: Any, axis: Any) -> Any:
     """``a`` and its axis; in one dimension for no axis."""
     a = as_array(a)
     if axis is None:
@@ -29,7 +32,7 @@ def flat_or(name, a, axis):
 
 
 @fused(static=("axis", "bitorder"))
-def packbits(a, axis=None, bitorder="big"):
+def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Any:
     """Eight booleans, or integers of which nonzero counts as one, in each byte.
 
     Args:
@@ -64,7 +67,7 @@ def packbits(a, axis=None, bitorder="big"):
 
 
 @fused(static=("axis", "count", "bitorder"))
-def unpackbits(a, axis=None, count=None, bitorder="big"):
+def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: Any = "big") -> Any:
     """The eight bits of each byte, as bytes 0 and 1.
 
     Args:

@@ -1,7 +1,11 @@
 """Choosing and rounding, elementwise: where, clip, select, round, and the parts of complex numbers."""
 
+from __future__ import annotations
+
 import math
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, is_python_scalar, with_weak_type
@@ -12,9 +16,13 @@ from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
 from rabbet.numpy.support.ufuncs import unary
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Primitive
+    from rabbet.typing import Value
+
 
 @fused
-def choose_by(condition, x, y):
+def choose_by(condition: Value, x: Value, y: Value) -> Any:
     """``where`` with three arguments."""
     check("where", condition, x, y)
     condition = truth(condition)
@@ -27,7 +35,15 @@ def choose_by(condition, x, y):
     return lax.select(condition, x, y)
 
 
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+def where(
+    condition: Value,
+    x: Value | None = None,
+    y: Value | None = None,
+    /,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Value:
     """``x`` where ``condition`` holds, else ``y``; with the condition alone, the positions where it holds
     (see ``nonzero``).
 
@@ -57,7 +73,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
 
 @fused
-def clip(arr=None, /, min=None, max=None):
+def clip(arr: Value | None = None, /, min: Value | None = None, max: Value | None = None) -> Value:
     """``arr`` with what is below ``min`` made ``min`` and what is above ``max`` made ``max``; None: no such
     bound.
 
@@ -81,7 +97,7 @@ def clip(arr=None, /, min=None, max=None):
 
 
 @fused
-def select(condlist, choicelist, default=0):
+def select(condlist: list[Value], choicelist: list[Value], default: int = 0) -> Any:
     """From each position's first condition that holds, the choice of the same number; ``default`` where
     none does.
 
@@ -105,7 +121,7 @@ def select(condlist, choicelist, default=0):
 
 
 # ---------------------------------------------------------------------------------------------- rounding
-def rounding(name, primitive, doc):
+def rounding(name: str, primitive: Primitive, doc: str) -> Callable[..., Any]:
     """Make a function that rounds; integers are whole already."""
     return unary(
         name, primitive, doc, kinds="f",
@@ -113,14 +129,14 @@ def rounding(name, primitive, doc):
     )  # fmt: skip
 
 
-def to_nearest_even(x):
+def to_nearest_even(x: Value) -> Any:
     """Round half to even, complex numbers by their parts."""
     if kind_of(x) == "c":
         return lax.complex(to_nearest_even(lax.real(x)), to_nearest_even(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def float_of(name, x):
+def float_of(name: str, x: Value) -> Any:
     """``x`` as a float; integers and booleans in the dtype of a Python float."""
     check(name, x)
     return promote_to_float(name, x if kind_of(x) in "fc" else converted(x, dtypes.scalar_dtype(float)))[0]
@@ -155,7 +171,7 @@ rint = unary(
 
 
 @fused(static=("decimals", "out"))
-def round(a, decimals=0, out=None):
+def round(a: Value, decimals: Any = 0, out: Any = None) -> Value:
     """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the
     point.
 
@@ -174,7 +190,7 @@ def round(a, decimals=0, out=None):
     return lax.div(to_nearest_even(lax.mul(a, factor)), factor)
 
 
-def to_multiples(a, unit):
+def to_multiples(a: Value, unit: int) -> Any:
     """Integers as multiples of ``unit``, halves to the even one; 0 where the dtype does not reach half of it.
     What would lie beyond the dtype wraps around, as sums do.
     """
@@ -231,7 +247,7 @@ conj = conjugate = unary(
 
 
 @fused(static=("deg",))
-def angle(z, deg=False):
+def angle(z: Value, deg: bool = False) -> Value:
     """The angle of complex numbers in radians, or in degrees: 0 or pi for real numbers.
 
     Example:
@@ -245,7 +261,7 @@ def angle(z, deg=False):
 
 
 @fused(static=("copy",))
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with numbers in the place of NaN and infinities.
 
     Args:

@@ -1,5 +1,9 @@
 """Divisors and multiples of integers: ``gcd``, ``lcm``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, with_weak_type
@@ -7,9 +11,12 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.arithmetic import full_rank
 from rabbet.numpy.support.arguments import kind_of, promote
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @fused
-def gcd(x1, x2):
+def gcd(x1: Value, x2: Value) -> Value:
     """The greatest common divisor of integers, never negative; ``gcd(0, 0)`` is 0.
 
     Raises:
@@ -24,7 +31,7 @@ def gcd(x1, x2):
 
 
 @fused
-def lcm(x1, x2):
+def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple of integers, never negative; 0 if either is 0.
 
     Raises:
@@ -41,7 +48,7 @@ def lcm(x1, x2):
     return lax.mul(lax.div(x, safe), y)
 
 
-def integers(name, x, y):
+def integers(name: str, x: Value, y: Value) -> list[Value]:
     """Two integer operands in one dtype and shape, or a ``TypeError``."""
     given = x, y
     x, y = promote(name, x, y)
@@ -53,18 +60,18 @@ def integers(name, x, y):
     return [full_rank(v, typeof(lax.add(x, y))) for v in (x, y)]
 
 
-def euclid(x, y):
+def euclid(x: Value, y: Value) -> Value:
     """Euclid's algorithm, in a loop that ends when all elements are done. Unrolled, the steps take LLVM
     forever where it knows that an operand is small, such as a bool that was made an integer.
     """
 
-    def step(pair):
+    def step(pair: tuple[Value, ...]) -> tuple[Value, ...]:
         x, y = pair
         done = lax.eq(y, 0)
         rest = lax.rem(x, lax.select(done, lax.full_like(y, 1), y))
         return lax.select(done, x, y), lax.select(done, y, rest)
 
-    def goes_on(pair):
+    def goes_on(pair: tuple[Value, ...]) -> Value:
         return lax.reduce_or(lax.ne(pair[1], 0), tuple(range(typeof(pair[1]).ndim)))
 
     return lax.while_loop(goes_on, step, (x, y))[0]

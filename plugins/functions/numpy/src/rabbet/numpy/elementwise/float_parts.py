@@ -2,7 +2,10 @@
 Besides, ``i0`` and ``unwrap``.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +16,11 @@ from rabbet.numpy.elementwise.arithmetic import remainder
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of, promote_to_float
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def real_floats(name, *operands):
+
+def real_floats(name: str, *operands: Value) -> list[Value]:
     """Operands in one float dtype and shape, as arrays."""
     out = promote_to_float(name, *operands)
     if any(kind_of(x) == "c" for x in out):
@@ -28,7 +34,7 @@ def real_floats(name, *operands):
     ]  # fmt: skip
 
 
-def layout(dtype):
+def layout(dtype: DType) -> tuple[int | DType, ...]:
     """(dtype of the bits, width of the significand, largest exponent) of a float dtype."""
     info = dtypes.finfo(dtype)
     bits = np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
@@ -36,7 +42,7 @@ def layout(dtype):
 
 
 @fused
-def frexp(x, /):
+def frexp(x: Value, /) -> tuple[Value, ...]:
     """``(m, e)`` with ``x == m * 2 ** e`` and ``0.5 <= |m| < 1``, or both 0 for zero.
 
     Args:
@@ -90,7 +96,7 @@ def frexp(x, /):
 
 
 @fused
-def ldexp(x1, x2, /):
+def ldexp(x1: Value, x2: Value, /) -> Value:
     """``x1 * 2 ** x2``, also where ``2 ** x2`` alone would be out of range.
 
     Args:
@@ -122,7 +128,7 @@ def ldexp(x1, x2, /):
     return x
 
 
-def power_of_two(e, dtype):
+def power_of_two(e: Value, dtype: DType) -> Value:
     """``2 ** e`` for integers in the range of normal numbers, from its bits."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else np.dtype("float32")
     words, width, most = layout(wide)
@@ -131,7 +137,7 @@ def power_of_two(e, dtype):
 
 
 @fused
-def nextafter(x, y, /):
+def nextafter(x: Value, y: Value, /) -> Value:
     """The next float after ``x`` towards ``y``; ``y`` where both are equal, NaN where one is.
 
     Raises:
@@ -148,7 +154,7 @@ def nextafter(x, y, /):
 
 
 @fused
-def spacing(x, /):
+def spacing(x: Value, /) -> Any:
     """The distance from ``x`` to the next float away from zero, with the sign of ``x``; NaN for infinities.
 
     Raises:
@@ -179,7 +185,7 @@ def spacing(x, /):
 
 
 @fused
-def i0(x):
+def i0(x: Value) -> Value:
     """The modified Bessel function of the first kind and order 0.
 
     Args:
@@ -197,7 +203,7 @@ def i0(x):
 
 
 @fused(static=("axis", "period"))
-def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
+def unwrap(p: Any, discont: Any = None, axis: Any = -1, period: Any = 2 * math.pi) -> Any:
     """``p`` with multiples of ``period`` added so that neighbours along ``axis`` differ by half of it at
     most.
 

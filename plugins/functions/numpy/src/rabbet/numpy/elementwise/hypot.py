@@ -1,6 +1,9 @@
 """``hypot``, with a derivative in closed form."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from rabbet_custom_rules import custom_rules
 
@@ -8,9 +11,12 @@ from rabbet import lax
 from rabbet.extend.functions import fused
 from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @fused
-def hypot(x, y, /):
+def hypot(x: Value, y: Value, /) -> Value:
     """``sqrt(x**2 + y**2)`` without overflow on the way; complex operands are refused.
 
     Example:
@@ -24,7 +30,7 @@ def hypot(x, y, /):
 
 
 @custom_rules
-def length(x, y):
+def length(x: Value, y: Value) -> Value:
     """``sqrt(x**2 + y**2)`` from the larger one and the ratio, so that nothing overflows."""
     x, y = lax.abs(x), lax.abs(y)
     infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))  # also beside a NaN
@@ -35,13 +41,13 @@ def length(x, y):
 
 
 @length.def_rule("jvp")
-def length_jvp(primals, tangents):
+def length_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
     """The direction times the tangents: a closed form with all its derivatives, at ties too."""
     x, y = primals
     out = length(x, y)
     safe = lax.select(lax.eq(out, 0.0), lax.full_like(out, 1), out)
 
-    def share(v):
+    def share(v: Value) -> Value:
         infinite = lax.eq(lax.abs(v), math.inf)
         finite = lax.select(infinite, lax.full_like(v, 0), v)
         return lax.select(infinite, lax.sign(v), lax.div(finite, safe))

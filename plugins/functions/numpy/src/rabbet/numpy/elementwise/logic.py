@@ -1,6 +1,10 @@
 """Comparison, logic and bits, elementwise; and tests of single numbers such as ``isnan``."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, is_python_scalar
@@ -17,14 +21,20 @@ from rabbet.numpy.support.arguments import (
 )
 from rabbet.numpy.support.ufuncs import binary, named, unary
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rabbet.extend.primitive import Primitive
+    from rabbet.typing import Value
+
 
 # -------------------------------------------------------------------------------------------- comparison
-def ordered(name, on_reals, doc):
+def ordered(name: str, on_reals: Primitive, doc: str) -> Any:
     """Make a comparison by order. Complex numbers are ordered by real parts, then by imaginary parts, as
     NumPy does.
     """
 
-    def compare(x, y):
+    def compare(x: Value, y: Value) -> Value:
         if kind_of(x) != "c" and kind_of(y) != "c":
             return on_reals(x, y)
         re_x, re_y, im_x, im_y = real_part(x), real_part(y), imaginary_part(x), imaginary_part(y)
@@ -33,12 +43,12 @@ def ordered(name, on_reals, doc):
     return binary(name, on_reals, doc, kinds="biuf", otherwise=compare)
 
 
-def real_part(x):
+def real_part(x: Value) -> Value:
     """The real part of a number or an array."""
     return x.real if is_python_scalar(x) or kind_of(x) != "c" else lax.real(x)
 
 
-def imaginary_part(x):
+def imaginary_part(x: Value) -> Value:
     """The imaginary part of a number or a complex array."""
     return x.imag if is_python_scalar(x) else lax.imag(x)
 
@@ -102,12 +112,12 @@ greater_equal = ordered(
 
 
 # ---------------------------------------------------------------------------------------- truth and bits
-def truth(x):
+def truth(x: Value) -> Value:
     """Whether each element is not zero."""
     return x if kind_of(x) == "b" else lax.ne(x, 0)
 
 
-def promote_truths(name, x, y):
+def promote_truths(name: str, x: Value, y: Value) -> list[Value]:
     """The truth of both operands, broadcast."""
     check(name, x, y)
     return promote(name, truth(x), truth(y))
@@ -210,7 +220,7 @@ left_shift = bitwise_left_shift = binary(
 )
 
 
-def shift_right(x, y):
+def shift_right(x: Value, y: Value) -> Value:
     """``x >> y``; the sign of a signed integer stays."""
     x, y = integers_of_booleans(x, y)
     unsigned = "u" in (kind_of(x), kind_of(y))
@@ -230,7 +240,7 @@ right_shift = bitwise_right_shift = binary(
 
 
 @fused
-def bitwise_count(x, /):
+def bitwise_count(x: Any, /) -> Any:
     """The number of bits set in the modulus of each integer, as uint8.
 
     Raises:
@@ -248,10 +258,12 @@ def bitwise_count(x, /):
 
 
 # -------------------------------------------------------------------------------------------- properties
-def property_of_floats(name, on_reals, either, on_integers, doc):
+def property_of_floats(
+    name: str, on_reals: Primitive | Callable[..., Any], either: bool, on_integers: bool, doc: str
+) -> Callable[..., Any]:
     """Make a test of floats; complex numbers by their parts, of integers all answer the same."""
 
-    def test(x):
+    def test(x: Any) -> Any:
         kind = kind_of(x)
         if kind == "c":
             return (lax.bitwise_or if either else lax.bitwise_and)(
@@ -290,7 +302,7 @@ isnan = unary(
 )
 
 
-def is_infinite(x, infinity):
+def is_infinite(x: Any, infinity: Any) -> Any:
     """Where ``x`` is that infinity: nowhere in formats that have none, where it would become a number."""
     if not dtypes.spec(x.aval.dtype).infinities:
         return lax.full(x.aval.shape, False)
@@ -310,10 +322,10 @@ isinf = property_of_floats(
 )
 
 
-def infinity_of(name, value, doc):
+def infinity_of(name: str, value: float, doc: str) -> Callable[..., Any]:
     """Make a test for one of the infinities."""
 
-    def test(x, /, out=None):
+    def test(x: np.ndarray, /, out: np.ndarray | None = None) -> Any:
         no_out(name, out)
         check(name, x)
         if kind_of(x) == "c":
@@ -344,7 +356,7 @@ isneginf = infinity_of(
 
 
 @fused
-def iscomplex(x):
+def iscomplex(x: Any) -> Any:
     """Whether the imaginary part of ``x`` is not zero.
 
     Example:
@@ -356,7 +368,7 @@ def iscomplex(x):
 
 
 @fused
-def isreal(x):
+def isreal(x: Value) -> Value:
     """Whether the imaginary part of ``x`` is zero.
 
     Example:
@@ -368,7 +380,7 @@ def isreal(x):
 
 
 @fused(static=("rtol", "atol", "equal_nan"))
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise; infinities are close to themselves only.
 
     Args:
@@ -394,7 +406,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @fused(static=("rtol", "atol", "equal_nan"))
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     """Whether all elements are close, see ``isclose``: one boolean.
 
     Example:
@@ -405,7 +417,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return lax.reduce_and(close, axes=tuple(range(close.ndim)))
 
 
-def array_equal(a1, a2, equal_nan=False):
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:
     """Whether two arrays or lists have one shape and equal elements: one boolean.
 
     Example:
@@ -417,7 +429,7 @@ def array_equal(a1, a2, equal_nan=False):
 
 
 @fused(static=("equal_nan",))
-def all_equal(a1, a2, equal_nan):
+def all_equal(a1: Value, a2: Value, equal_nan: bool) -> Value:
     """``array_equal`` of arrays."""
     check("array_equal", a1, a2)
     if typeof(a1).shape != typeof(a2).shape:
@@ -428,7 +440,7 @@ def all_equal(a1, a2, equal_nan):
     return lax.reduce_and(same, axes=tuple(range(same.ndim)))
 
 
-def array_equiv(a1, a2):
+def array_equiv(a1: list[int] | np.ndarray, a2: list[int] | int) -> Value:
     """Whether two arrays or lists broadcast to one shape and are equal there: one boolean.
 
     Example:
@@ -439,7 +451,7 @@ def array_equiv(a1, a2):
 
 
 @fused
-def equal_where_spread(a1, a2):
+def equal_where_spread(a1: Value, a2: Value) -> Value:
     """``array_equiv`` of arrays."""
     check("array_equiv", a1, a2)
     try:

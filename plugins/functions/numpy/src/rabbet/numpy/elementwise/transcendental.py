@@ -2,7 +2,11 @@
 converted.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet_custom_rules import custom_rules
 
@@ -11,6 +15,9 @@ from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
 from rabbet.numpy.support.ufuncs import binary, float_unary, to_float, unary
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 # --------------------------------------------------------------------------- exponentials and logarithms
 exp = float_unary(
@@ -60,7 +67,7 @@ log1p = float_unary(
 )
 
 
-def log_of_base(name, base):
+def log_of_base(name: str, base: int) -> Callable[..., Any]:
     """Make the logarithm to a base: a natural logarithm, scaled."""
     scale = 1.0 / math.log(base)
     return unary(
@@ -77,7 +84,7 @@ log2 = log_of_base("log2", 2)
 log10 = log_of_base("log10", 10)
 
 
-def log_sum(x, y):
+def log_sum(x: Value, y: Value) -> Value:
     """``log(exp(x) + exp(y))``."""
     if kind_of(x) != "f":
         return sum_by_larger(x, y)
@@ -89,7 +96,7 @@ def log_sum(x, y):
     return log_sum_with_rule(x, y)
 
 
-def sum_by_larger(x, y):
+def sum_by_larger(x: Value, y: Value) -> Value:
     """``log(exp(x) + exp(y))`` from the larger one and the difference, so that nothing overflows; of equal
     infinities the difference is 0.
     """
@@ -102,7 +109,7 @@ log_sum_with_rule = custom_rules(sum_by_larger)
 
 
 @log_sum_with_rule.def_rule("jvp")
-def log_sum_jvp(primals, tangents):
+def log_sum_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
     """The shares of the two are the logistic function of their difference: a closed form that has all its
     derivatives where the two are equal, too, which the larger one and the smaller one have not.
     """
@@ -114,7 +121,7 @@ def log_sum_jvp(primals, tangents):
     return log_sum_with_rule(x, y), lax.add(*moved)
 
 
-def log2_sum(x, y):
+def log2_sum(x: Any, y: Any) -> Any:
     """``log2(2 ** x + 2 ** y)`` by way of the natural one."""
     x, y = all_arrays((x, y))
     return lax.mul(log_sum(lax.mul(x, math.log(2)), lax.mul(y, math.log(2))), 1 / math.log(2))
@@ -273,7 +280,7 @@ radians = deg2rad = float_unary(
 
 
 @fused
-def sinc(x, /):
+def sinc(x: Value, /) -> Value:
     """``sin(pi x) / (pi x)``, and 1 at zero, where also its derivatives are right.
 
     Example:
@@ -289,7 +296,7 @@ def sinc(x, /):
     return strong(lax.select(at_zero, series, lax.div(lax.sin(safe), safe)))
 
 
-def strong(x):
+def strong(x: Value) -> Any:
     """``x`` without a weak type."""
     aval = typeof(x)
     return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x

@@ -3,6 +3,10 @@
 ``x.at[index].set(value)`` says most of this more plainly.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from rabbet import lax
@@ -17,13 +21,13 @@ from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import as_array, check, kind_of
 
 
-def not_in_place(name, inplace, error):
+def not_in_place(name: Any, inplace: Any, error: Any) -> None:
     """Refuse ``inplace=True``, which is the default, as in NumPy."""
     if inplace:
         raise error(f"{name}: arrays do not change; pass inplace=False and use the array that is returned")
 
 
-def values_for(name, values, dtype):
+def values_for(name: Any, values: Any, dtype: Any) -> Any:
     """Values in one dimension and the dtype of the array that they are put into."""
     values = array(values) if isinstance(values, (list, tuple, range)) else array_of(name, values)
     values = converted(values, dtype)
@@ -31,7 +35,7 @@ def values_for(name, values, dtype):
 
 
 @fused(static=("inplace",))
-def place(arr, mask, vals, *, inplace=True):
+def place(arr: Any, mask: Any, vals: Any, *, inplace: Any = True) -> Any:
     """A copy of ``arr`` with the elements under a mask replaced by ``vals`` in order, from the start again as
     often as needed.
 
@@ -64,7 +68,7 @@ def place(arr, mask, vals, *, inplace=True):
 
 
 @fused(static=("mode", "inplace"))
-def put(a, ind, v, mode=None, *, inplace=True):
+def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: Any = True) -> Any:
     """A copy of ``a`` with elements at positions in row-major order replaced.
 
     Args:
@@ -108,7 +112,7 @@ def put(a, ind, v, mode=None, *, inplace=True):
 
 
 @fused(static=("wrap", "inplace"))
-def fill_diagonal(a, val, wrap=False, *, inplace=True):
+def fill_diagonal(a: Any, val: Any, wrap: Any = False, *, inplace: Any = True) -> Any:
     """A copy of ``a`` with its diagonal replaced: the elements whose coordinates are all the same.
 
     Args:

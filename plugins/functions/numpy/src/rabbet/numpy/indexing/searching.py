@@ -5,8 +5,11 @@ the values are looked at; inside,
 ``size`` says how long the result shall be.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +21,11 @@ from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.elementwise.logic import truth
 from rabbet.numpy.support.arguments import as_array, check
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def known(name, x, advice):
+
+def known(name: str, x: Value, advice: str) -> np.ndarray:
     """The value of an array as a NumPy array.
 
     Raises:
@@ -34,7 +40,7 @@ def known(name, x, advice):
     return np.asarray(x)
 
 
-def looked_at(name, x, advice):
+def looked_at(name: str, x: Value, advice: str) -> np.ndarray:
     """What ``known`` gives, also for an array that is differentiated: its value decides a shape and no more.
 
     Raises:
@@ -46,13 +52,13 @@ def looked_at(name, x, advice):
     return known(name, x, advice)
 
 
-def held(name, x):
+def held(name: str, x: Value) -> Value:
     """``x`` as an array whose value stays known, even while something else is traced."""
     check(name, x)
     return asarray(x)
 
 
-def flattened(name, x):
+def flattened(name: str, x: Value) -> Value:
     """``x`` in one dimension, its value known if that of ``x`` is."""
     x = held(name, x)
     return lax.reshape(x, (x.size,)) if type(x) is Tracer else asarray(np.asarray(x).reshape(-1), x.dtype)
@@ -61,7 +67,7 @@ def flattened(name, x):
 SIZE = "give size=, the length of the result, or compute it outside of the traced function"
 
 
-def nonzero(a, *, size=None, fill_value=None):
+def nonzero(a: Value, *, size: int | None = None, fill_value: int | None = None) -> tuple[Value, ...]:
     """The positions of the elements that are not zero: a tuple of int32 vectors, one per dimension.
 
     Args:
@@ -94,7 +100,7 @@ def nonzero(a, *, size=None, fill_value=None):
 
 
 @fused(static=("size",))
-def positions(a, size, fill):
+def positions(a: Value, size: int, fill: list[Value]) -> tuple[Value, ...]:
     """The first ``size`` positions: the number of true elements up to each place says which one it is."""
     shape = a.shape
     dtype = dtypes.scalar_dtype(int)
@@ -114,7 +120,7 @@ def positions(a, size, fill):
     return tuple(out)
 
 
-def flatnonzero(a, *, size=None, fill_value=None):
+def flatnonzero(a: np.ndarray, *, size: int | None = None, fill_value: int | None = None) -> Value:
     """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``.
 
     Example:
@@ -124,7 +130,7 @@ def flatnonzero(a, *, size=None, fill_value=None):
     return nonzero(flattened("flatnonzero", a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a, *, size=None, fill_value=None):
+def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``.
 
     Example:
@@ -139,7 +145,7 @@ def argwhere(a, *, size=None, fill_value=None):
     return lax.stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
 
-def extract(condition, arr, *, size=None, fill_value=0):
+def extract(condition: Any, arr: Any, *, size: Any = None, fill_value: Any = 0) -> Any:
     """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
     ``compress``.
 
@@ -155,7 +161,9 @@ def extract(condition, arr, *, size=None, fill_value=0):
 
 # ------------------------------------------------------------------------------------- where, and how many
 @fused(static=("assume_unique", "invert", "method"))
-def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
+def isin(
+    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, method: Any = "auto"
+) -> Any:
     """Whether each element is among ``test_elements``: booleans.
 
     Args:
@@ -181,7 +189,9 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
 
 
 @obeys_out_sharding
-def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+def bincount(
+    x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = None, out_sharding: Any = None
+) -> Any:
     """How often each of 0, 1, 2 ... occurs among non-negative integers; or the sum of its weights.
 
     Args:
@@ -209,7 +219,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
 
 @fused(static=("length",))
-def counted(x, weights, length):
+def counted(x: Value, weights: Value, length: int) -> Value:
     """``bincount`` of a known length."""
     dtype = dtypes.result_type(weights)
     at = lax.max(lax.convert_element_type(x, "int32"), 0)

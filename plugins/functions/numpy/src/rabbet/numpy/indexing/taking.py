@@ -1,5 +1,9 @@
 """Reading at computed positions: take, take_along_axis and their relatives."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -9,8 +13,11 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of, weak_as
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def integer_indices(name, indices):
+
+def integer_indices(name: str, indices: Value) -> Value:
     """Indices checked to be integers."""
     check(name, indices)
     if kind_of(indices) not in "iu":
@@ -20,15 +27,15 @@ def integer_indices(name, indices):
 
 @fused(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
-    a,
-    indices,
-    axis=None,
-    out=None,
-    mode=None,
-    unique_indices=False,
-    indices_are_sorted=False,
-    fill_value=None,
-):
+    a: Value,
+    indices: Value,
+    axis: int | None = None,
+    out: Any = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: int | None = None,
+) -> Value:
     """The elements, or slices along ``axis``, at the given positions.
 
     Args:
@@ -71,7 +78,15 @@ def take(
 
 
 @fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
+def take_along_axis(
+    arr: Value,
+    indices: Value,
+    axis: int = -1,
+    mode: str | None = None,
+    fill_value: int | None = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Value:
     """From each line along ``axis`` the elements at that line's own positions; all other dimensions
     broadcast.
 
@@ -106,7 +121,9 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
     return gathered(arr, indices, axis, mode or "fill", fill_value, wrap_negative_indices)
 
 
-def gathered(arr, indices, axis, mode, fill_value, wrap=True):
+def gathered(
+    arr: Value, indices: Value, axis: int, mode: str, fill_value: int | None, wrap: bool = True
+) -> Value:
     """One gather: the dimensions besides ``axis`` run along together."""
     ndim = arr.ndim
     others = [d for d in range(ndim) if d != axis]
@@ -127,13 +144,15 @@ def gathered(arr, indices, axis, mode, fill_value, wrap=True):
     )
 
 
-def completed(lead, axis, size):
+def completed(lead: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     """A shape with a size put in at ``axis``."""
     return (*lead[:axis], size, *lead[axis:])
 
 
 @fused(static=("axis", "inplace", "mode"))
-def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: Any, inplace: Any = True, *, mode: Any = None
+) -> Any:
     """A copy of ``arr`` with elements replaced: from each line along ``axis`` those at that line's own
     positions.
 
@@ -162,7 +181,15 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     return arr.at[where].set(spread_to(lax.convert_element_type(values, arr.dtype), shape), mode=mode)
 
 
-def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
+def compress(
+    condition: np.ndarray,
+    a: Value,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: int = 0,
+    out: Any = None,
+) -> Value:
     """The slices of ``a`` along ``axis`` for which a vector of booleans holds.
 
     Args:
@@ -192,7 +219,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     return take(a, at, axis, mode="fill", fill_value=fill_value)
 
 
-def choose(a, choices, out=None, mode="raise"):
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """From each position's choice number ``a``, that choice's element there.
 
     Args:
@@ -223,7 +250,7 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 @fused(static=("mode",))
-def chosen(a, choices, mode):
+def chosen(a: Any, choices: Any, mode: Any) -> Any:
     """``choose`` with its numbers checked."""
     from rabbet.numpy.elementwise.arithmetic import remainder
     from rabbet.numpy.elementwise.choosing import clip

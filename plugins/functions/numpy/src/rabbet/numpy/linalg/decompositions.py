@@ -1,12 +1,17 @@
 """Factorizations and eigenvalues. They are those of ``lax.linalg``, with NumPy's arguments."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import matrix, one_of, square
 from rabbet.numpy.shapes.rearranging import flip
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class EigResult(NamedTuple):
@@ -39,7 +44,7 @@ class SVDResult(NamedTuple):
 
 
 @fused(static=("upper", "symmetrize_input"))
-def cholesky(a, *, upper=False, symmetrize_input=True):
+def cholesky(a: Value, *, upper: bool = False, symmetrize_input: bool = True) -> Value:
     """The Cholesky factor of Hermitian positive definite matrices: ``a = l l^H``.
 
     Args:
@@ -63,7 +68,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
 
 @fused(static=("mode",))
-def qr(a, mode="reduced"):
+def qr(a: Value, mode: str = "reduced") -> QRResult | Value:
     """The QR decomposition: ``a = q r``, ``q`` with orthonormal columns, ``r`` upper triangular.
 
     Args:
@@ -86,7 +91,13 @@ def qr(a, mode="reduced"):
 
 
 @fused(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+def svd(
+    a: Value,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: Any = None,
+) -> SVDResult | Value:
     """The singular value decomposition ``a = u diag(s) vh``.
 
     Args:
@@ -125,7 +136,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     return SVDResult(u, lax.abs(w), vh)
 
 
-def svdvals(x, /):
+def svdvals(x: Value, /) -> Value:
     """The singular values of matrices of shape ``(..., m, n)``, the largest first.
 
     Example:
@@ -136,7 +147,7 @@ def svdvals(x, /):
 
 
 @fused(static=("UPLO", "symmetrize_input"))
-def eigh(a, UPLO=None, symmetrize_input=True):
+def eigh(a: Value, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, increasing, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -157,7 +168,7 @@ def eigh(a, UPLO=None, symmetrize_input=True):
     return EighResult(w, v)
 
 
-def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+def eigvalsh(a: Value, UPLO: str = "L", *, symmetrize_input: bool = True) -> Value:
     """The eigenvalues of Hermitian matrices, see ``eigh``.
 
     Example:
@@ -168,7 +179,7 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 
 
 @fused
-def eig(a):
+def eig(a: Any) -> Any:
     """Eigenvalues and eigenvectors, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
 
     Returns:
@@ -184,7 +195,7 @@ def eig(a):
 
 
 @fused
-def eigvals(a):
+def eigvals(a: Value) -> Value:
     """The eigenvalues, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
 
     Example:

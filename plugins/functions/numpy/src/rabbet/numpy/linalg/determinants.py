@@ -1,11 +1,16 @@
 """Determinants, by LU factors."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import one_of, square
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class SlogdetResult(NamedTuple):
@@ -15,7 +20,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-def factored(a):
+def factored(a: Value) -> tuple[Value, ...]:
     """The diagonal of the upper factor, and the sign that the row swaps bring; both of ``a``'s dtype."""
     factors, pivots, _ = lax.linalg.lu(a)
     places = lax.broadcasted_iota("int32", pivots.shape, pivots.ndim - 1)
@@ -26,7 +31,7 @@ def factored(a):
 
 
 @fused
-def det(a):
+def det(a: Any) -> Any:
     """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
 
     Derivatives of matrices larger than 3 times 3 are computed from the LU factors and need an inverse.
@@ -43,7 +48,7 @@ def det(a):
     return lax.mul(sign, lax.reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
-def by_formula(a, n):
+def by_formula(a: Any, n: Any) -> Any:
     """The sum of products, for up to three rows."""
     if n == 0:
         return lax.full(a.shape[:-2], 1, a.dtype)
@@ -53,7 +58,7 @@ def by_formula(a, n):
     if n == 2:
         return lax.sub(lax.mul(first[..., 0], a[..., 1, 1]), lax.mul(first[..., 1], a[..., 1, 0]))
 
-    def minor(i, j):
+    def minor(i: Any, j: Any) -> Any:
         return lax.sub(lax.mul(a[..., 1, i], a[..., 2, j]), lax.mul(a[..., 1, j], a[..., 2, i]))
 
     out = lax.sub(lax.mul(first[..., 0], minor(1, 2)), lax.mul(first[..., 1], minor(0, 2)))
@@ -61,7 +66,7 @@ def by_formula(a, n):
 
 
 @fused(static=("method",))
-def slogdet(a, *, method=None):
+def slogdet(a: Value, *, method: str | None = None) -> SlogdetResult:
     """The sign of the determinant (of complex matrices a number of length 1) and the logarithm of its size.
 
     Args:

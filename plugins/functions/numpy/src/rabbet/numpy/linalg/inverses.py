@@ -2,14 +2,22 @@
 singular values are equal, and this one does.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.primitive import Batched, Dual, Primitive, move_axis
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import largest_size, matrix
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op, ShapedArray
+    from rabbet.typing import Value
 
-def pseudo_inverse_aval(a, rtol, hermitian):
+
+def pseudo_inverse_aval(a: ShapedArray, rtol: float, hermitian: bool) -> ShapedArray:
     return a.update(shape=(*a.shape[:-2], a.shape[-1], a.shape[-2])).strong()
 
 
@@ -19,7 +27,7 @@ pseudo_inverse = Primitive(
 
 
 @pseudo_inverse.decompose
-def by_singular_values(op, a):
+def by_singular_values(op: Op, a: Value) -> Value:
     from rabbet.numpy.linalg.decompositions import svd
 
     u, s, vh = svd(a, full_matrices=False, hermitian=op.params["hermitian"])
@@ -34,7 +42,7 @@ def by_singular_values(op, a):
 
 
 @pseudo_inverse.rule("jvp")
-def jvp_pseudo_inverse(op, a):
+def jvp_pseudo_inverse(op: Op, a: Dual) -> Dual:
     """For matrices whose rank does not change (G. Golub and V. Pereyra, The differentiation of
     pseudo-inverses and nonlinear least squares problems, 1973).
     """
@@ -51,12 +59,12 @@ def jvp_pseudo_inverse(op, a):
 
 
 @pseudo_inverse.rule("batch")
-def batch_pseudo_inverse(op, a):
+def batch_pseudo_inverse(op: Op, a: Any) -> Any:
     return Batched(op(move_axis(a.value, a.axis, 0)), 0)
 
 
 @fused(static=("rtol", "hermitian", "rcond"))
-def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+def pinv(a: Value, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Value:
     """The pseudo-inverse of matrices, by singular values.
 
     Args:

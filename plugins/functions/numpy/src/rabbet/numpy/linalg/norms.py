@@ -1,6 +1,9 @@
 """Norms of vectors and matrices, and what is measured by them."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
@@ -10,11 +13,16 @@ from rabbet.numpy.linalg.systems import inv
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axes_of, keep_dims
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 MATRIX_ORDERS = (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
 
 @fused(static=("ord", "axis", "keepdims"))
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(
+    x: Value, ord: Any = None, axis: tuple[int, ...] | int | None = None, keepdims: bool = False
+) -> Value:
     """The norm of a vector, a matrix, or of all elements.
 
     Args:
@@ -52,11 +60,11 @@ def norm(x, ord=None, axis=None, keepdims=False):
     raise ValueError(f"norm: axis must be one or two ints, got {axis!r}")
 
 
-def kept(out, axes, keepdims):
+def kept(out: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return keep_dims(out, axes) if keepdims else out
 
 
-def root_of_squares(x, axes):
+def root_of_squares(x: Value, axes: tuple[int, ...]) -> Value:
     """The square root of the sum of squared sizes."""
     if x.dtype.kind == "c":
         squares = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
@@ -65,7 +73,7 @@ def root_of_squares(x, axes):
     return lax.sqrt(lax.reduce_sum(squares, axes))
 
 
-def vector_size(name, x, axes, ord):
+def vector_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:
     """The norm of vectors along one axis (or of all elements over several)."""
     if ord is None or ord == 2:
         return root_of_squares(x, axes)
@@ -84,7 +92,7 @@ def vector_size(name, x, axes, ord):
     return lax.pow(lax.reduce_sum(lax.pow(size, float(ord)), axes), 1.0 / ord)
 
 
-def matrix_size(name, x, axes, ord):
+def matrix_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:
     """The norm of matrices in two axes, rows and columns."""
     if ord not in MATRIX_ORDERS:
         known = ", ".join(map(repr, MATRIX_ORDERS))
@@ -103,7 +111,7 @@ def matrix_size(name, x, axes, ord):
 
 
 @fused(static=("keepdims", "ord"))
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     """The norm of matrices of shape ``(..., m, n)``, see ``norm``.
 
     Example:
@@ -116,7 +124,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 
 @fused(static=("axis", "keepdims", "ord"))
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """The norm of vectors along one or several axes, or of all elements; see ``norm``.
 
     Example:
@@ -129,7 +137,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 
 @fused(static=("p",))
-def cond(x, p=None):
+def cond(x: Value, p: Any = None) -> Value:
     """The condition number of matrices: the norm times that of the inverse.
 
     Args:
@@ -150,7 +158,7 @@ def cond(x, p=None):
 
 
 @fused(static=("hermitian",))
-def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+def matrix_rank(M: Value, rtol: Value | None = None, *, hermitian: bool = False, tol: Any = None) -> Value:
     """How many singular values are not zero, an int32.
 
     Args:

@@ -1,13 +1,22 @@
 """Products that this module has, too, and the chain of them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet.numpy import matrix_transpose
 from rabbet.numpy.creation import matrices as plain
 from rabbet.numpy.products import dots
 from rabbet.numpy.products.dots import vecdot
 from rabbet.numpy.shapes.shaping import array_of
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def cross(x1, x2, /, *, axis=-1):
+    from rabbet.typing import Value
+
+
+def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """The vector product of three-dimensional vectors along an axis.
 
     Raises:
@@ -26,7 +35,7 @@ def cross(x1, x2, /, *, axis=-1):
     return dots.cross(x1, x2, axis=axis)
 
 
-def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+def matmul(x1: Value, x2: Value, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """``x1 @ x2``, see ``rabbet.numpy.matmul``.
 
     Example:
@@ -36,7 +45,16 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
     return dots.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+def tensordot(
+    x1: np.ndarray,
+    x2: np.ndarray,
+    /,
+    *,
+    axes: int = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """The product of two arrays over pairs of dimensions, see ``rabbet.numpy.tensordot``.
 
     Example:
@@ -49,7 +67,7 @@ def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
     )  # fmt: skip
 
 
-def outer(x1, x2, /):
+def outer(x1: Any, x2: Any, /) -> Any:
     """The products of all elements of two vectors, a matrix.
 
     Raises:
@@ -66,7 +84,7 @@ def outer(x1, x2, /):
     return dots.outer(x1, x2)
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """The diagonals of matrices of shape ``(..., m, n)``, along the last dimension of the result.
 
     Example:
@@ -76,7 +94,7 @@ def diagonal(x, /, *, offset=0):
     return plain.diagonal(x, offset, -2, -1)
 
 
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
     """The sums of the diagonals of matrices of shape ``(..., m, n)``.
 
     Example:
@@ -86,7 +104,7 @@ def trace(x, /, *, offset=0, dtype=None):
     return plain.trace(x, offset, -2, -1, dtype)
 
 
-def multi_dot(arrays, *, precision=None):
+def multi_dot(arrays: list[Value], *, precision: Any = None) -> Value:
     """The product of several matrices, multiplied in the order that takes the fewest operations.
 
     Args:
@@ -112,7 +130,7 @@ def multi_dot(arrays, *, precision=None):
     sizes.append(1 if arrays[-1].ndim == 1 else arrays[-1].shape[1])
     order = cheapest(sizes)
 
-    def multiplied(i, j):
+    def multiplied(i: int, j: int) -> Value:
         if i == j:
             return arrays[i]
         k = order[i, j]
@@ -121,7 +139,7 @@ def multi_dot(arrays, *, precision=None):
     return multiplied(0, len(arrays) - 1)
 
 
-def cheapest(sizes):
+def cheapest(sizes: list[int]) -> dict[Any, Any]:
     """Where to split each chain ``(i, j)`` of matrices, the i-th having ``sizes[i]`` rows and
     ``sizes[i + 1]`` columns (T. Cormen et al., Introduction to Algorithms, section 14.2).
     """

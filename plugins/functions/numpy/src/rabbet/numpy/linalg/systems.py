@@ -1,7 +1,11 @@
 """Systems of linear equations."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
@@ -14,9 +18,12 @@ from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axes_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @fused
-def solve(a, b):
+def solve(a: Any, b: Value) -> Any:
     """The solution of ``a x = b``, by LU factors.
 
     Args:
@@ -46,19 +53,19 @@ def solve(a, b):
     return lax.squeeze(x, (x.ndim - 1,)) if vector else x
 
 
-def by_factors(a, b):
+def by_factors(a: Value, b: Value) -> Value:
     """The solution for equally long batches. Its derivatives are solutions with the same factors; where no
     package for such derivatives is installed, transformations go through the factorization.
     """
     by_equation = getattr(lax, "custom_linear_solve", None)
     factors, _, permutation = lax.linalg.lu(a if by_equation is None else lax.stop_gradient(a))
 
-    def solve(_, b):
+    def solve(_: Any, b: Value) -> Any:
         b = matrices.rows_at(b, permutation)
         b = lax.linalg.triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
         return lax.linalg.triangular_solve(factors, b, left_side=True)
 
-    def transpose_solve(_, b):
+    def transpose_solve(_: Callable[..., Any], b: Value) -> Any:
         b = lax.linalg.triangular_solve(factors, b, left_side=True, transpose_a=True)
         b = lax.linalg.triangular_solve(
             factors, b, left_side=True, lower=True, transpose_a=True, unit_diagonal=True
@@ -72,7 +79,7 @@ def by_factors(a, b):
 
 
 @fused
-def inv(a):
+def inv(a: Value) -> Value:
     """The inverse of square matrices of shape ``(..., n, n)``; not finite where there is none.
 
     Example:
@@ -85,7 +92,7 @@ def inv(a):
 
 
 @fused(static=("numpy_resid",))
-def lstsq(a, b, rcond=None, *, numpy_resid=False):
+def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False) -> tuple[Value, ...]:
     """The least-squares solution of ``a x = b``, the shortest if there are many, by singular values.
 
     Args:
@@ -130,7 +137,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
 
 
 @fused(static=("axes",))
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """The array ``x`` with ``tensordot(a, x, x.ndim) = b``.
 
     Args:
@@ -157,7 +164,7 @@ def tensorsolve(a, b, axes=None):
 
 
 @fused(static=("ind",))
-def tensorinv(a, ind=2):
+def tensorinv(a: Any, ind: Any = 2) -> Any:
     """The inverse of ``a`` as a map: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
     Args:
@@ -178,7 +185,7 @@ def tensorinv(a, ind=2):
 
 
 @fused(static=("n",))
-def matrix_power(a, n):
+def matrix_power(a: Value, n: int) -> Value:
     """Square matrices multiplied with themselves: ``n`` times, for negative ``n`` their inverses.
 
     Args:

@@ -2,8 +2,12 @@
 their relatives. Each is the function under ``vmap``, so it is traced once, not called for every element.
 """
 
+from __future__ import annotations
+
 import functools
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rabbet as rb
 from rabbet import dtypes, lax
@@ -15,13 +19,17 @@ from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import as_array, axis_of, check, shape_of
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.typing import Value
+
 NAME = r"\w+"
 GROUP = rf"\(\s*(?:{NAME}(?:\s*,\s*{NAME})*)?\s*\)"
 GROUPS = rf"\s*{GROUP}(?:\s*,\s*{GROUP})*\s*"
 SIGNATURE = re.compile(rf"^({GROUPS})->({GROUPS})$")
 
 
-def parse_signature(signature):
+def parse_signature(signature: str) -> list[list[tuple[Any, ...]]]:
     """The core dimensions of inputs and outputs in ``"(n,m),(m)->(n)"``: two lists of tuples of names.
 
     Raises:
@@ -37,7 +45,12 @@ def parse_signature(signature):
     ]  # fmt: skip
 
 
-def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: frozenset[Any] | set[Any] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
     """A function of whole arrays from one of single elements; of core dimensions, if it has a signature.
 
     Args:
@@ -66,11 +79,11 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         raise ValueError(f"vectorize: positions in excluded must not be negative, got {set(excluded)}")
     parsed = None if signature is None else parse_signature(signature)
 
-    def vectorized(*args, **kwargs):
+    def vectorized(*args: list[int] | Value, **kwargs: Any) -> tuple[Value, ...] | Value:
         kept = {i: x for i, x in enumerate(args) if i in excluded or x is None}
         mapped = [x for i, x in enumerate(args) if i not in kept]
 
-        def call(*values):
+        def call(*values: Value) -> tuple[Value, ...] | Value:
             remaining = iter(values)
             return pyfunc(*[kept[i] if i in kept else next(remaining) for i in range(len(args))], **kwargs)
 
@@ -80,12 +93,14 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     return folded(functools.wraps(pyfunc, updated=())(vectorized))
 
 
-def sequence_or_array(name, x):
+def sequence_or_array(name: str, x: list[int] | Value) -> Value:
     """Nested sequences as an array; arrays and numbers as they are."""
     return array(x) if isinstance(x, (list, tuple, range)) else array_of(name, x)
 
 
-def without(parsed, kept):
+def without(
+    parsed: list[list[tuple[Any, ...]]] | None, kept: dict[Any, Any]
+) -> tuple[list[tuple[Any, ...]], ...] | None:
     """Core dimensions without those of arguments that are not mapped over."""
     if parsed is None:
         return None
@@ -93,7 +108,12 @@ def without(parsed, kept):
     return [core for i, core in enumerate(inputs) if i not in kept], outputs
 
 
-def mapped_over(call, arrays, parsed, signature):
+def mapped_over(
+    call: Callable[..., Any],
+    arrays: list[Value],
+    parsed: tuple[list[tuple[Any, ...]], ...] | None,
+    signature: str | None,
+) -> tuple[Value, ...] | Value:
     """``call`` over all leading dimensions of the arrays, broadcast."""
     where = "" if signature is None else f" (signature {signature!r})"
     inputs, outputs = ([()] * len(arrays), None) if parsed is None else parsed
@@ -105,7 +125,7 @@ def mapped_over(call, arrays, parsed, signature):
     lead = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, inputs, strict=True)]
     shape = lax.broadcast_shapes(*lead) if lead else ()
 
-    def checked(*values):
+    def checked(*values: Value) -> tuple[Value, ...] | Value:
         out = call(*values)
         return out if outputs is None else check_results(out, outputs, sizes, where)
 
@@ -124,7 +144,7 @@ def mapped_over(call, arrays, parsed, signature):
     return run(*squeezed)
 
 
-def core_sizes(sizes, core, aval, where):
+def core_sizes(sizes: dict[Any, Any], core: tuple[str, ...], aval: ShapedArray, where: str) -> None:
     """Note the sizes of core dimensions of one input, or of one result, and compare them."""
     if aval.ndim < len(core):
         raise ValueError(f"vectorize{where}: {aval.str_short()} lacks the core dimensions {core}")
@@ -135,7 +155,9 @@ def core_sizes(sizes, core, aval, where):
             )
 
 
-def check_results(out, outputs, sizes, where):
+def check_results(
+    out: tuple[Value, ...] | Value, outputs: list[tuple[Any, ...]], sizes: dict[Any, Any], where: str
+) -> tuple[Value, ...] | Value:
     """Results compared with the signature."""
     if len(outputs) == 1:
         results: list | tuple = [out]
@@ -154,7 +176,7 @@ def check_results(out, outputs, sizes, where):
 
 
 # ------------------------------------------------------------------------------------------- lines, axes
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Value, *args: Any, **kwargs: Any) -> Value:
     """A function of vectors, applied to all lines of ``arr`` along ``axis``.
 
     Args:
@@ -181,7 +203,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     return run(arr)
 
 
-def apply_over_axes(func, a, axes):
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """A reduction applied over one axis after the other, the reduced dimensions kept with size 1.
 
     Args:
@@ -213,7 +235,7 @@ def apply_over_axes(func, a, axes):
     return out
 
 
-def fromfunction(function, shape, *, dtype=float, **kwargs):
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """An array of the function's values at the coordinates of a grid.
 
     Args:
@@ -237,7 +259,7 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
     return run(*[arange(n, dtype=dtype) for n in shape])
 
 
-def piecewise(x, condlist, funclist, *args, **kw):
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """A function given by pieces: at each element the function of the last condition that holds there.
 
     Args:
@@ -277,7 +299,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     return out
 
 
-def pieces_of(condlist, x):
+def pieces_of(condlist: Any, x: Any) -> Any:
     """A list of boolean arrays from what ``piecewise`` takes."""
     if not isinstance(condlist, (list, tuple)):
         condlist = array_of("piecewise", condlist)

@@ -3,9 +3,11 @@
 How many there are depends on the values: see ``searching``.
 """
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from rabbet.extend.transform import Tracer
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.indexing.searching import SIZE, held, looked_at, positions
 from rabbet.numpy.support.arguments import axis_of
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class UniqueAll(NamedTuple):
@@ -35,17 +40,17 @@ class UniqueInverse(NamedTuple):
 
 
 def unique(
-    ar,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
+    ar: Value,
+    return_index: bool = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
     *,
-    equal_nan=True,
-    size=None,
-    fill_value=None,
-    sorted=True,
-):
+    equal_nan: Any = True,
+    size: int | None = None,
+    fill_value: int | None = None,
+    sorted: bool = True,
+) -> tuple[Value, ...] | Value:
     """The different elements of ``ar``, sorted; and on request where they are.
 
     Args:
@@ -91,7 +96,7 @@ def unique(
     return tuple(outs) if len(outs) > 1 else values
 
 
-def elements_at(ar, places, axis):
+def elements_at(ar: Any, places: Any, axis: Any) -> Any:
     """Elements by their places in row-major order, or slices along an axis."""
     from rabbet.numpy.indexing.taking import take
 
@@ -99,7 +104,7 @@ def elements_at(ar, places, axis):
 
 
 @fused(static=("size", "equal_nan"))
-def unique_of_size(ar, size, fill_value, equal_nan=True):
+def unique_of_size(ar: Value, size: int, fill_value: Any, equal_nan: bool = True) -> tuple[Value, ...]:
     """Values, first positions, inverse and counts, each of a known length."""
     shape, n = ar.shape, ar.size
     dtype = dtypes.scalar_dtype(int)
@@ -128,7 +133,9 @@ def unique_of_size(ar, size, fill_value, equal_nan=True):
 
 
 @fused(static=("axis", "size", "equal_nan"))
-def unique_slices(ar, axis, size, fill_value, equal_nan=True):
+def unique_slices(
+    ar: Value, axis: int, size: int, fill_value: Value | None, equal_nan: bool = True
+) -> tuple[Value, ...]:
     """What ``unique_of_size`` gives, of the slices along an axis."""
     from rabbet.numpy.indexing.taking import take
 
@@ -148,7 +155,7 @@ def unique_slices(ar, axis, size, fill_value, equal_nan=True):
     return values, first, inverse, counts
 
 
-def ranks_of_slices(rows, equal_nan):
+def ranks_of_slices(rows: Any, equal_nan: Any) -> Any:
     """A number for each row of a matrix: the smaller ones for those that come first in order, equal ones for
     rows that are equal. Column by column, each from the ranks so far.
     """
@@ -158,7 +165,7 @@ def ranks_of_slices(rows, equal_nan):
     if not n or not rows.shape[1]:
         return zeros
 
-    def step(ranks, column):
+    def step(ranks: Value, column: Value) -> tuple[Value, None]:
         order, values, where = lax.sort((ranks, column, lax.iota(dtype, n)), 0, num_keys=2)
         new = lax.bitwise_or(run_starts(values, equal_nan), run_starts(order, False))
         ordered = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1)
@@ -167,7 +174,7 @@ def ranks_of_slices(rows, equal_nan):
     return lax.scan(step, zeros, lax.transpose(rows, (1, 0)))[0]
 
 
-def run_starts(ordered, equal_nan):
+def run_starts(ordered: Value, equal_nan: bool) -> Any:
     """Which elements of a sorted vector differ from the one before them."""
     if not ordered.size:
         return lax.full((0,), True)
@@ -179,7 +186,7 @@ def run_starts(ordered, equal_nan):
     return lax.concatenate([lax.full((1,), True), new], 0)
 
 
-def unique_all(x, /, *, size=None, fill_value=None):
+def unique_all(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """Values, first positions, inverse positions and counts of the different elements.
 
     Example:
@@ -189,7 +196,7 @@ def unique_all(x, /, *, size=None, fill_value=None):
     return UniqueAll(*unique(x, True, True, True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_counts(x, /, *, size=None, fill_value=None):
+def unique_counts(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """Values and counts of the different elements.
 
     Example:
@@ -199,7 +206,7 @@ def unique_counts(x, /, *, size=None, fill_value=None):
     return UniqueCounts(*unique(x, return_counts=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_inverse(x, /, *, size=None, fill_value=None):
+def unique_inverse(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """Values of the different elements, and the position of each element's value among them.
 
     Example:
@@ -209,7 +216,7 @@ def unique_inverse(x, /, *, size=None, fill_value=None):
     return UniqueInverse(*unique(x, return_inverse=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_values(x, /, *, size=None, fill_value=None):
+def unique_values(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The different elements.
 
     Example:

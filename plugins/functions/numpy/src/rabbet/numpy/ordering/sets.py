@@ -3,7 +3,10 @@
 As for ``unique``, outside of ``jit`` the values are looked at; inside, ``size`` says how long the result is.
 """
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +18,11 @@ from rabbet.numpy.indexing.searching import SIZE, flattened, looked_at, position
 from rabbet.numpy.ordering.distinct import run_starts, unique
 from rabbet.numpy.support.arguments import check
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def union1d(ar1, ar2, *, size=None, fill_value=None):
+
+def union1d(ar1: np.ndarray, ar2: np.ndarray, *, size: int | None = None, fill_value: Any = None) -> Value:
     """The different elements of both arrays, sorted.
 
     Args:
@@ -40,7 +46,15 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     return unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
 
 
-def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
+def intersect1d(
+    ar1: np.ndarray,
+    ar2: np.ndarray,
+    assume_unique: Any = False,
+    return_indices: Any = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> tuple[Value, ...] | Value:
     """The different elements that are in both arrays, sorted. Further arguments as for ``union1d``.
 
     Args:
@@ -68,7 +82,14 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     return outs if return_indices else outs[0]
 
 
-def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+def setdiff1d(
+    ar1: np.ndarray,
+    ar2: np.ndarray,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Value:
     """The different elements of the first array that the second lacks, sorted. Further arguments as for
     ``union1d``.
 
@@ -93,7 +114,9 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return lax.convert_element_type(missing(a, b, fill, operator.index(size), bool(assume_unique)), dtype)
 
 
-def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+def setxor1d(
+    ar1: Any, ar2: Any, assume_unique: Any = False, *, size: Any = None, fill_value: Any = None
+) -> Any:
     """The different elements that are in just one of the arrays, sorted. Further arguments as for
     ``union1d``.
 
@@ -116,30 +139,30 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return in_one(a, b, fill_value, operator.index(size), bool(assume_unique))
 
 
-def traced(*arrays):
+def traced(*arrays: Any) -> Any:
     """Whether one is a tracer: then the values found give a length alone, and derivatives need the rest."""
     return any(type(x) is Tracer for x in arrays)
 
 
-def in_one_dtype(name, *arrays):
+def in_one_dtype(name: str, *arrays: np.ndarray) -> list[Value]:
     """Arrays in one dtype and one dimension, their values known as far as they were."""
     check(name, *arrays)
     dtype = dtypes.result_type(*arrays)
     return [flattened(name, asarray(x, dtype)) for x in arrays]
 
 
-def ordered_set(a, assume_unique):
+def ordered_set(a: Value, assume_unique: bool) -> tuple[Value, ...]:
     """The elements sorted, where each was, and which are the first of their kind."""
     ordered, where = lax.sort((a, lax.iota(dtypes.scalar_dtype(int), a.size)), 0, num_keys=1)
     return ordered, where, lax.full(a.shape, True) if assume_unique else run_starts(ordered, equal_nan=True)
 
 
-def pairs(a, b):
+def pairs(a: Value, b: Value) -> Value:
     """Whether an element of ``a`` and one of ``b`` are equal, a matrix."""
     return lax.eq(lax.broadcast_in_dim(a, (a.size, b.size), (0,)), lax.expand_dims(b, (0,)))
 
 
-def taken(values, places, fill):
+def taken(values: Value, places: Value, fill: Value | None) -> Any:
     """The elements at places, ``fill`` where they are beyond the last; None stands for the first of them."""
     n = values.shape[0]
     there = lax.lt(places, n)
@@ -150,7 +173,7 @@ def taken(values, places, fill):
 
 
 @fused(static=("size", "assume_unique"))
-def common(a, b, fill, size, assume_unique):
+def common(a: Value, b: Value, fill: Any, size: int, assume_unique: bool) -> tuple[Value, ...]:
     """``intersect1d`` of a known length: values and positions."""
     ordered, where, first = ordered_set(a, assume_unique)
     equal = pairs(ordered, b)
@@ -161,7 +184,7 @@ def common(a, b, fill, size, assume_unique):
 
 
 @fused(static=("size", "assume_unique"))
-def missing(a, b, fill, size, assume_unique):
+def missing(a: Value, b: Value, fill: Value, size: int, assume_unique: bool) -> Value:
     """``setdiff1d`` of a known length."""
     ordered, _, first = (a, None, lax.full(a.shape, True)) if assume_unique else ordered_set(a, False)
     lacks = lax.bitwise_and(first, lax.bitwise_not(lax.reduce_or(pairs(ordered, b), (1,))))
@@ -169,7 +192,7 @@ def missing(a, b, fill, size, assume_unique):
 
 
 @fused(static=("size", "assume_unique"))
-def in_one(a, b, fill, size, assume_unique):
+def in_one(a: Any, b: Any, fill: Any, size: Any, assume_unique: Any) -> Any:
     """``setxor1d`` of a known length."""
     kept = []
     for x, y in ((a, b), (b, a)):

@@ -1,6 +1,9 @@
 """Sorting, and searching what is sorted."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +15,11 @@ from rabbet.numpy.elementwise.logic import less, less_equal
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axis_of, check, integer_dtype, kind_of, weak_as
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def lined_up(name, a, axis):
+
+def lined_up(name: str, a: Value, axis: int) -> Any:
     """The array, flattened for no axis, and a non-negative axis; an array without dimensions is refused."""
     a = array_of(name, a)
     if axis is None:
@@ -24,7 +30,15 @@ def lined_up(name, a, axis):
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending"))
-def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def sort(
+    a: Value,
+    axis: int = -1,
+    *,
+    kind: Any = None,
+    order: Any = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
     """``a`` sorted along ``axis``, NaN last; for None, all elements in one dimension.
 
     Args:
@@ -42,7 +56,16 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
-def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+def argsort(
+    a: Value,
+    axis: int = -1,
+    *,
+    kind: Any = None,
+    order: Any = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Value:
     """The positions that sort ``a`` along ``axis``: int32, or ``dtype``, an integer dtype that holds them.
     Arguments as for ``sort``; equal elements keep their order.
 
@@ -71,7 +94,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
 
 
 @fused(static=("axis", "batch_size"))
-def lexsort(keys, axis=-1, *, batch_size=16):
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Value:
     """The positions that sort by several keys, the last key first: int32.
 
     Args:
@@ -95,7 +118,7 @@ def lexsort(keys, axis=-1, *, batch_size=16):
     return lax.sort((*reversed(keys), counted), axis, num_keys=len(keys))[-1]
 
 
-def sort_complex(a):
+def sort_complex(a: Any) -> Any:
     """``a`` sorted along its last dimension, as complex numbers: by real part, then by imaginary part.
 
     Example:
@@ -107,7 +130,7 @@ def sort_complex(a):
 
 
 @fused(static=("kth", "axis"))
-def partition(a, kth, axis=-1):
+def partition(a: Any, kth: Any, axis: Any = -1) -> Any:
     """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it,
     larger ones after; here sorted.
 
@@ -121,7 +144,7 @@ def partition(a, kth, axis=-1):
 
 
 @fused(static=("kth", "axis"))
-def argpartition(a, kth, axis=-1):
+def argpartition(a: Value, kth: int, axis: int = -1) -> Value:
     """The positions that partition ``a``, see ``partition``: int32.
 
     Example:
@@ -134,7 +157,9 @@ def argpartition(a, kth, axis=-1):
     return lax.convert_element_type(argsort(a, axis), index_dtype(a.shape[axis]))
 
 
-def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
+def top_k(
+    a: np.ndarray, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Value, ...]:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions.
 
     Args:
@@ -159,7 +184,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 
 
 @fused(static=("k", "axis"))
-def smallest(a, k, axis):
+def smallest(a: Value, k: int, axis: int) -> tuple[Value, ...]:
     """The first ``k`` of the sorted line, and their positions."""
     n = a.shape[axis]
     if not 0 <= k <= n:
@@ -169,7 +194,9 @@ def smallest(a, k, axis):
 
 
 @fused(static=("side", "method"))
-def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+def searchsorted(
+    a: Value, v: Value, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Value:
     """For each element of ``v`` where it belongs in the sorted vector ``a``: int32.
 
     Args:
@@ -203,12 +230,12 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     return bisected(a, v, side)
 
 
-def index_dtype(n):
+def index_dtype(n: int) -> DType:
     """The dtype of places among ``n``: int32 while these fit, also where ``int`` is int64, as in JAX."""
     return np.dtype("int32" if n <= np.iinfo("int32").max else "int64")
 
 
-def bisected(a, v, side):
+def bisected(a: Value, v: Value, side: str) -> Value:
     """Binary search for all of ``v`` at once; the number of steps is known from the length.
 
     Barriers keep each step apart, and ``v`` from what computes it. XLA would write the steps as one loop, in
@@ -230,7 +257,7 @@ def bisected(a, v, side):
     return low
 
 
-def after(found, v, side):
+def after(found: Value, v: Value, side: str) -> Value:
     """Whether ``v`` belongs after an element; NaN counts as the largest."""
     if side == "left":
         out = less(found, v)
@@ -244,7 +271,7 @@ def after(found, v, side):
 
 
 @fused(static=("right", "method"))
-def digitize(x, bins, right=False, *, method=None):
+def digitize(x: Value, bins: Value, right: bool = False, *, method: Any = None) -> Value:
     """The number of the bin of each element, by the bins' edges, which increase or decrease: int32.
 
     Args:

@@ -2,29 +2,38 @@
 into shape.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, in_dtype
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 STATIC = ("precision", "preferred_element_type")
 
 
-def operands(name, *arrays):
+def operands(name: str, *arrays: Value) -> Any:
     """Arrays in one dtype, shapes left as they are; and whether that dtype is weak."""
     check(name, *arrays)
     dtype, weak = dtypes.promote(*arrays)
     return [as_array(in_dtype((x,), dtype, weak)[0]) for x in arrays]
 
 
-def mismatch(name, x, y, rule):
+def mismatch(name: Any, x: Any, y: Any, rule: Any) -> Any:
     """The error for shapes that do not fit."""
     return TypeError(f"{name}: the shapes {x.shape} and {y.shape} do not fit together: {rule}")
 
 
 @obeys_out_sharding
 @fused(static=STATIC)
-def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def dot(
+    a: Value, b: Value, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Value:
     """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the
     only one) of ``b``.
 
@@ -64,7 +73,14 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 @obeys_out_sharding
 @fused(static=STATIC)
-def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def matmul(
+    a: Value,
+    b: Value,
+    *,
+    precision: Any = None,
+    preferred_element_type: str | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or
     columns.
 
@@ -101,7 +117,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     return batched_matmul(x, y, precision, preferred_element_type)
 
 
-def batched_matmul(x, y, precision, preferred_element_type):
+def batched_matmul(x: Any, y: Any, precision: Any, preferred_element_type: Any) -> Any:
     """The product of stacks of matrices (or a vector and a stack)."""
     if x.ndim <= 2:  # the stack's dimensions become columns
         out = lax.dot_general(
@@ -116,7 +132,7 @@ def batched_matmul(x, y, precision, preferred_element_type):
 
 
 @fused(static=STATIC)
-def vdot(a, b, *, precision=None, preferred_element_type=None):
+def vdot(a: Value, b: Value, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """The sum of the products of all elements, those of a complex ``a`` conjugated.
 
     Raises:
@@ -136,7 +152,9 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 
 @fused(static=("axis", *STATIC))
-def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+def vecdot(
+    x1: Any, x2: Any, /, *, axis: Any = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
     """The inner products of vectors along ``axis``, the others broadcast; a complex ``x1`` is conjugated.
 
     Raises:
@@ -169,7 +187,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 
 @fused(static=STATIC)
-def inner(a, b, *, precision=None, preferred_element_type=None):
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The product over the last dimensions of both; with a number, the elementwise product.
 
     Raises:
@@ -190,7 +208,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
 
 @fused
-def outer(a, b, out=None):
+def outer(a: Any, b: Any, out: Any = None) -> Any:
     """All products of an element of ``a`` and one of ``b``, both flattened: a matrix.
 
     Example:
@@ -206,7 +224,15 @@ def outer(a, b, out=None):
 
 @obeys_out_sharding
 @fused(static=("axes", *STATIC))
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
+def tensordot(
+    a: Value,
+    b: Value,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """The product of two arrays over pairs of dimensions.
 
     Args:
@@ -248,7 +274,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
 
 
 @fused
-def kron(a, b):
+def kron(a: Any, b: Any) -> Any:
     """The Kronecker product: ``b`` repeated, once scaled by each element of ``a``.
 
     Example:
@@ -266,7 +292,7 @@ def kron(a, b):
 
 
 @fused(static=("axisa", "axisb", "axisc", "axis"))
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     """The cross product of vectors of 3 (or 2, of which the third component is 0 and not returned alone)
     elements.
 
@@ -300,18 +326,18 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return lax.transpose(out, (*range(at), out.ndim - 1, *range(at, out.ndim - 1)))
 
 
-def last(x, axis):
+def last(x: Any, axis: Any) -> Any:
     """``x`` with one dimension moved to the end."""
     return lax.transpose(x, (*[d for d in range(x.ndim) if d != axis], axis))
 
 
-def components(x, lead):
+def components(x: Any, lead: Any) -> Any:
     """The three components of vectors, broadcast; a missing third one is 0."""
     parts = [spread_to(p, lead) for p in lax.unstack(x, axis=-1)]
     return parts if len(parts) == 3 else [*parts, lax.full_like(parts[0], 0)]
 
 
-def matvec(x1, x2, /):
+def matvec(x1: Any, x2: Any, /) -> Any:
     """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
     broadcast.
 
@@ -324,7 +350,7 @@ def matvec(x1, x2, /):
     return einsum("...mn,...n->...m", x1, x2)
 
 
-def vecmat(x1, x2, /):
+def vecmat(x1: Any, x2: Any, /) -> Any:
     """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
     rest broadcast.
 

@@ -5,7 +5,10 @@ Operands are contracted two at a time, in the order of NumPy's ``einsum_path``. 
 plan depends on the subscripts and the shapes alone, and is remembered.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +18,25 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.products.dots import operands as in_one_dtype
 from rabbet.numpy.support.arguments import as_array, check
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 STATIC = ("subscripts", "out", "optimize", "precision", "preferred_element_type")
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @obeys_out_sharding
 def einsum(
-    subscripts, /, *operands, out=None, optimize="auto", precision=None, preferred_element_type=None,
-    _dot_general=None, out_sharding=None,
-):  # fmt: skip
+    subscripts: Any,
+    /,
+    *operands: list[Any] | np.ndarray,
+    out: Any = None,
+    optimize: str = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    _dot_general: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """The sum of products of ``operands`` over the dimensions whose letters are not in the result.
 
     Args:
@@ -61,7 +74,13 @@ def einsum(
 
 
 @fused(static=STATIC)
-def contracted(subscripts, *operands, optimize="auto", precision=None, preferred_element_type=None):
+def contracted(
+    subscripts: str,
+    *operands: Value,
+    optimize: str = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Value:
     """``einsum`` of letters and arrays."""
     arrays = in_one_dtype("einsum", *operands)
     plan = plan_of(
@@ -77,7 +96,7 @@ def contracted(subscripts, *operands, optimize="auto", precision=None, preferred
     return finished(result, plan.final_sum, plan.final_order)
 
 
-def from_lists(first, rest):
+def from_lists(first: np.ndarray, rest: tuple[list[Any] | np.ndarray, ...]) -> Any:
     """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as letters.
 
     The axes may have any names that can be hashed and sorted, which get letters in their order.
@@ -99,7 +118,7 @@ def from_lists(first, rest):
     letter_of = dict(zip(names, LETTERS))
     letter_of[Ellipsis] = "..."
 
-    def letters(axes):
+    def letters(axes: Any) -> Any:
         unknown = [i for i in axes if i not in letter_of]
         if unknown:
             raise ValueError(f"einsum: the result has axes {unknown}, which no operand has")
@@ -119,13 +138,19 @@ class Plan:
     ``Step``.
     """
 
-    def __init__(self, preparations, contractions, final_sum, final_order):
+    def __init__(
+        self,
+        preparations: list[Any],
+        contractions: list[Any],
+        final_sum: tuple[Any, ...],
+        final_order: tuple[int, ...],
+    ) -> None:
         self.preparations, self.contractions = preparations, contractions
         self.final_sum, self.final_order = final_sum, final_order
 
 
 @functools.lru_cache(maxsize=4096)
-def plan_of(subscripts, shapes, optimize):
+def plan_of(subscripts: Any, shapes: Any, optimize: Any) -> Any:
     """The plan for letters and shapes.
 
     Raises:
@@ -156,7 +181,7 @@ def plan_of(subscripts, shapes, optimize):
     )
 
 
-def parsed(subscripts, shapes):
+def parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> Any:
     """Letters (or digits, as in JAX) of each operand and of the result, with letters of their own for what
     ``...`` stands for.
     """
@@ -193,7 +218,7 @@ def parsed(subscripts, shapes):
     return full, result
 
 
-def sizes_of(subscripts, terms, shapes):
+def sizes_of(subscripts: str, terms: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:
     """The size of each letter; 1 gives way to another size.
 
     Raises:
@@ -211,7 +236,7 @@ def sizes_of(subscripts, terms, shapes):
     return sizes
 
 
-def remaining(term, shape, sizes, others):
+def remaining(term: str, shape: tuple[int, ...], sizes: dict[Any, Any], others: set[Any]) -> Any:
     """The letters of an operand once it is prepared: each once, without those summed and those broadcast
     from size 1.
     """
@@ -222,7 +247,7 @@ def remaining(term, shape, sizes, others):
     return "".join(kept)
 
 
-def preparation(term, shape, sizes, others):
+def preparation(term: str, shape: tuple[int, ...], sizes: dict[Any, Any], others: set[Any]) -> Any:
     """``(sizes to squeeze, diagonals, sums)`` of one operand: axes of size 1 to drop, pairs of equal
     letters, axes to sum.
     """
@@ -239,7 +264,7 @@ def preparation(term, shape, sizes, others):
     return dropped, tuple(diagonals), summed
 
 
-def order_of(terms, result, sizes, optimize):
+def order_of(terms: list[str], result: Any, sizes: dict[Any, Any], optimize: str) -> Any:
     """Pairs of operands to contract, as positions in the shrinking list: left to right, or as NumPy's path
     goes.
     """
@@ -265,7 +290,7 @@ def order_of(terms, result, sizes, optimize):
     return pairs
 
 
-def path_search(optimize, count):
+def path_search(optimize: str, count: int) -> str:
     """How NumPy shall look for the order of so many operands: the best one, if they are few."""
     if isinstance(optimize, (list, tuple)) and all(isinstance(step, tuple) for step in optimize):
         return ["einsum_path", *optimize]
@@ -274,7 +299,7 @@ def path_search(optimize, count):
     return "optimal" if count <= 5 else "greedy"
 
 
-def step_of(x, y, needed):
+def step_of(x: str, y: str, needed: set[Any]) -> Any:
     """How to contract two terms: ``((x dims, y dims), (x batch, y batch), x sums, y sums)``, and the
     letters of the result.
     """
@@ -290,7 +315,9 @@ def step_of(x, y, needed):
 
 
 # ---------------------------------------------------------------------------------------------- the work
-def prepared(x, dropped, diagonals, summed):
+def prepared(
+    x: Value, dropped: tuple[Any, ...], diagonals: tuple[tuple[int, ...], ...], summed: tuple[int, ...]
+) -> Any:
     """One operand with its diagonals taken and its own dimensions summed."""
     if dropped:
         x = lax.squeeze(x, dropped)
@@ -299,26 +326,32 @@ def prepared(x, dropped, diagonals, summed):
     return lax.reduce_sum(x, summed) if summed else x
 
 
-def diagonal_in_place(x, i, j):
+def diagonal_in_place(x: Value, i: int, j: int) -> Value:
     """The diagonal of dimensions i and j, left at i: elsewhere zeros, then a sum over j."""
     shape = typeof(x).shape
     mask = lax.eq(lax.broadcasted_iota("int32", shape, i), lax.broadcasted_iota("int32", shape, j))
     return lax.reduce_sum(lax.select(mask, x, lax.full_like(x, 0)), (j,))
 
 
-def contract(x, y, numbers, precision, preferred_element_type):
+def contract(
+    x: Value,
+    y: Value,
+    numbers: tuple[tuple[tuple[Any, ...], ...], ...],
+    precision: Any,
+    preferred_element_type: Any,
+) -> Value:
     """Two operands made one."""
     return lax.dot_general(x, y, numbers, precision, preferred_element_type)
 
 
-def finished(x, summed, order):
+def finished(x: Value, summed: tuple[Any, ...], order: tuple[int, ...]) -> Value:
     """The result with what is left to sum summed, its dimensions in order."""
     if summed:
         x = lax.reduce_sum(x, summed)
     return as_array(lax.transpose(x, order))
 
 
-def einsum_path(subscripts, /, *operands, optimize="auto"):
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
     """The order of contraction that NumPy finds, and a report on its cost, a text; see
     ``numpy.einsum_path``.
 

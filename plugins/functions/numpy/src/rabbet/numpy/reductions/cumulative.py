@@ -1,5 +1,10 @@
 """Running sums and products, differences."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -11,10 +16,15 @@ from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axis_of, check, kind_of, no_out, requested
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
+
 STATIC = ("axis", "dtype", "out")
 
 
-def running(name, primitive, a, axis, dtype, out):
+def running(
+    name: str, primitive: Callable[..., Any], a: Value, axis: Any, dtype: DType | str | None, out: Any
+) -> Value:
     """What the running functions have in common."""
     check(name, a)
     no_out(name, out)
@@ -27,7 +37,7 @@ def running(name, primitive, a, axis, dtype, out):
 
 
 @fused(static=STATIC)
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(a: Value, axis: int | None = None, dtype: DType | str | None = None, out: Any = None) -> Any:
     """The sum of the elements up to each one along ``axis``; for None, of all in row-major order, in one
     dimension.
 
@@ -43,7 +53,7 @@ def cumsum(a, axis=None, dtype=None, out=None):
 
 
 @fused(static=STATIC)
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The product of the elements up to each one along ``axis``. Arguments as for ``cumsum``.
 
     Example:
@@ -53,7 +63,7 @@ def cumprod(a, axis=None, dtype=None, out=None):
     return running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-def total_dtype(dtype):
+def total_dtype(dtype: DType) -> DType:
     """The integer dtype of sums, as of ``sum``: not narrower than an int."""
     wide = dtypes.scalar_dtype(int)
     if dtype.itemsize >= wide.itemsize:
@@ -61,11 +71,13 @@ def total_dtype(dtype):
     return wide if dtype.kind == "i" else np.dtype(f"uint{8 * wide.itemsize}")
 
 
-def with_first(name, function, neutral):
+def with_first(name: str, function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
     """Make ``cumulative_sum`` or ``cumulative_prod``."""
 
     @fused(static=("axis", "dtype", "include_initial"))
-    def cumulative(x, /, *, axis=None, dtype=None, include_initial=False):
+    def cumulative(
+        x: Value, /, *, axis: Any = None, dtype: str | None = None, include_initial: bool = False
+    ) -> Value:
         x = array_of(name, x)
         if axis is None:
             if x.ndim != 1:
@@ -97,7 +109,7 @@ cumulative_prod = with_first("cumulative_prod", cumprod, 1)
 
 
 @fused(static=("n", "axis"))
-def diff(a, n=1, axis=-1, prepend=None, append=None):
+def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
     """The differences of neighbours along ``axis``, taken ``n`` times; of booleans, whether they differ.
 
     Args:
@@ -126,7 +138,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     return a
 
 
-def widened(part, a, axis):
+def widened(part: Any, a: Any, axis: Any) -> Any:
     """A number to put beside ``a``, as a slice of size 1."""
     if typeof(part).ndim:
         return part
@@ -134,7 +146,7 @@ def widened(part, a, axis):
 
 
 @fused
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours in row-major order, with values before and after.
 
     Example:
@@ -151,7 +163,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 @fused(static=("axis", "edge_order"))
-def gradient(f, *varargs, axis=None, edge_order=None):
+def gradient(f: Value, *varargs: Value, axis: Any = None, edge_order: Any = None) -> Value:
     """Central differences of ``f`` along one, several or all dimensions; one-sided ones at the ends.
 
     Args:
@@ -186,13 +198,13 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     return outs[0] if len(outs) == 1 else outs
 
 
-def one_gradient(f, step, axis):
+def one_gradient(f: Value, step: Value, axis: int) -> Value:
     """Central differences along one dimension with neighbours at one distance, or at given coordinates."""
     n = f.shape[axis]
     if n < 2:
         raise ValueError(f"gradient: axis {axis} of {f.aval.str_short()} needs at least two elements")
 
-    def part(x, lo, hi):
+    def part(x: Value, lo: int, hi: int) -> Value:
         return lax.slice_in_dim(x, lo, hi, axis=axis)
 
     if typeof(step).ndim:
@@ -211,14 +223,14 @@ def one_gradient(f, step, axis):
     return lax.div(lax.concatenate([ends[0], middle, ends[1]], axis), converted(step, f.dtype))
 
 
-def spread_along(v, f, axis):
+def spread_along(v: Value, f: Value, axis: int) -> Value:
     """A vector along one dimension of ``f``, repeated along the others."""
     shape = (*f.shape[:axis], v.shape[0], *f.shape[axis + 1 :])
     return lax.broadcast_in_dim(v, shape, (axis,))
 
 
 @fused(static=("axis",))
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     """The integral of ``y`` along ``axis`` by trapezoids between points ``dx`` apart, or at the coordinates
     ``x``.
 

@@ -1,7 +1,10 @@
 """How many elements fall into bins, along one, two or many dimensions."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
@@ -15,8 +18,13 @@ from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    from rabbet.typing import Value
+
+
+def histogram_bin_edges(a: Value, bins: int = 10, range: Any = None, weights: Any = None) -> Value:
     """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
     given are returned.
 
@@ -34,7 +42,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
 
 @fused(static=("bins",))
-def even_edges(a, low=None, high=None, *, bins):
+def even_edges(a: Value, low: Any = None, high: Any = None, *, bins: int) -> Value:
     """Edges of equal bins; a range of no width is widened by one half on both sides."""
     flat = lax.reshape(a, (a.size,))
     dtype = dtypes.to_inexact(a.dtype)
@@ -54,7 +62,14 @@ def even_edges(a, low=None, high=None, *, bins):
 
 
 @obeys_out_sharding
-def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
+def histogram(
+    a: np.ndarray,
+    bins: int = 10,
+    range: Any = None,
+    weights: np.ndarray | None = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
+) -> tuple[Value, ...]:
     """How many elements fall into each bin, as floats, and the bins' edges.
 
     Args:
@@ -76,7 +91,7 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
 
 
 @fused(static=("density",))
-def filled(a, edges, weights, density):
+def filled(a: Value, edges: Value, weights: Value, density: bool) -> Value:
     """Counts, given the edges; the last bin includes its right edge."""
     counted_in = dtypes.to_inexact(dtypes.result_type(a, weights))
     dtype = counted_in
@@ -98,7 +113,14 @@ def filled(a, edges, weights, density):
     )
 
 
-def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: np.ndarray | None = None,
+    density: bool | None = None,
+) -> tuple[Value, ...]:
     """How many points of a plane fall into each of the bins of a grid, and the edges of the bins.
 
     Args:
@@ -130,7 +152,9 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     return counts, x_edges, y_edges
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
+) -> tuple[list[Value] | Value, ...]:
     """How many points of a space fall into each of the bins of a grid, and the edges of the bins.
 
     Args:
@@ -176,7 +200,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 
 @fused(static=("density",))
-def filled_grid(sample, edges, weights, density):
+def filled_grid(sample: Value, edges: list[Value], weights: Value | None, density: bool) -> Value:
     """Counts on a grid, given the edges; the last bin of a dimension includes its right edge."""
     shape = tuple([e.shape[0] - 1 for e in edges])
     place, inside = None, None

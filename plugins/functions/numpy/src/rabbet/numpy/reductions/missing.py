@@ -1,6 +1,9 @@
 """Reductions that pass over NaN: each puts the neutral number in its place and reduces as usual."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from rabbet import lax
 from rabbet.extend.functions import fused
@@ -14,7 +17,7 @@ from rabbet.numpy.reductions.statistics import VARIANCE, mean, var
 from rabbet.numpy.support.arguments import as_array, axes_of, check, keep_dims, kind_of
 
 
-def without_nan(name, a, neutral):
+def without_nan(name: Any, a: Any, neutral: Any) -> Any:
     """``a`` with a number in the place of NaN; integers have none."""
     check(name, a)
     a = as_array(a)
@@ -23,13 +26,21 @@ def without_nan(name, a, neutral):
     return lax.select(lax.ne(a, a), lax.full_like(a, neutral), a)
 
 
-def least_of(a, largest):
+def least_of(a: Any, largest: Any) -> Any:
     """The value that loses against every other of the dtype of ``a``."""
     return least(as_array(a).aval.dtype, largest)
 
 
 @fused(static=STATIC)
-def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """``sum`` of the elements that are not NaN.
 
     Example:
@@ -40,7 +51,15 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, whe
 
 
 @fused(static=STATIC)
-def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """``prod`` of the elements that are not NaN.
 
     Example:
@@ -51,7 +70,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
 
 
 @fused(static=STATIC)
-def nancumsum(a, axis=None, dtype=None, out=None):
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """``cumsum`` with NaN counted as 0.
 
     Example:
@@ -62,7 +81,7 @@ def nancumsum(a, axis=None, dtype=None, out=None):
 
 
 @fused(static=STATIC)
-def nancumprod(a, axis=None, dtype=None, out=None):
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """``cumprod`` with NaN counted as 1.
 
     Example:
@@ -72,7 +91,17 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return cumprod(without_nan("nancumprod", a, 1), axis, dtype, out)
 
 
-def nan_extreme(name, function, largest, a, axis, out, keepdims, initial, where):
+def nan_extreme(
+    name: Any,
+    function: Any,
+    largest: Any,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any,
+    where: Any,
+) -> Any:
     """The extreme of the numbers; NaN where there are none."""
     found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims, initial, where)
     if kind_of(a) != "f" or initial is not None:
@@ -81,7 +110,9 @@ def nan_extreme(name, function, largest, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=STATIC)
-def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmax(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
+) -> Any:
     """``max`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -92,7 +123,9 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @fused(static=STATIC)
-def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmin(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
+) -> Any:
     """``min`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -102,7 +135,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return nan_extreme("nanmin", min, False, a, axis, out, keepdims, initial, where)
 
 
-def nan_position(name, function, largest, a, axis, out, keepdims):
+def nan_position(name: Any, function: Any, largest: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The position of an extreme among the numbers; -1 where there are none."""
     found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims)
     if kind_of(a) != "f":
@@ -111,7 +144,7 @@ def nan_position(name, function, largest, a, axis, out, keepdims):
 
 
 @fused(static=STATIC)
-def nanargmax(a, axis=None, out=None, keepdims=None):
+def nanargmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Any:
     """``argmax`` among the elements that are not NaN; -1 if there are none.
 
     Example:
@@ -122,7 +155,7 @@ def nanargmax(a, axis=None, out=None, keepdims=None):
 
 
 @fused(static=STATIC)
-def nanargmin(a, axis=None, out=None, keepdims=None):
+def nanargmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Any:
     """``argmin`` among the elements that are not NaN; -1 if there are none.
 
     Example:
@@ -132,14 +165,16 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return nan_position("nanargmin", argmin, False, a, axis, out, keepdims)
 
 
-def numbers_only(name, a, where):
+def numbers_only(name: Any, a: Any, where: Any) -> Any:
     """The mask of the elements that count."""
     there = lax.bitwise_not(isnan(a))
     return there if where is None else lax.bitwise_and(there, spread_to(where, typeof(a).shape))
 
 
 @fused(static=STATIC)
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, where: Any = None
+) -> Any:
     """``mean`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -153,7 +188,16 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
 
 
 @fused(static=VARIANCE)
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
     """``var`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
 
     Example:
@@ -170,7 +214,16 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 
 
 @fused(static=VARIANCE)
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
     """``std`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
 
     Example:

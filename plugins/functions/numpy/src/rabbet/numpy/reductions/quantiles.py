@@ -1,6 +1,9 @@
 """Quantiles, percentiles, medians, of all elements or of those that are not NaN."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +14,14 @@ from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.reductions.statistics import float_of
 from rabbet.numpy.support.arguments import axes_of, check, kind_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 QUANTILE = ("axis", "out", "overwrite_input", "method", "keepdims", "interpolation")
 
 
-def lined_up(a, axis, keepdims):
+def lined_up(a: Value, axis: tuple[int, ...] | int | None, keepdims: bool) -> Any:
     """``a`` with the axes made one, in front; and the shape of a result."""
     axes = axes_of("quantile", axis, a.ndim)
     kept = [d for d in range(a.ndim) if d not in axes]
@@ -25,7 +31,17 @@ def lined_up(a, axis, keepdims):
     return lined, (tuple([1 if d in axes else s for d, s in enumerate(a.shape)]) if keepdims else shape)
 
 
-def quantile_of(name, a, q, axis, method, keepdims, skip_nan, scale, weights=None):
+def quantile_of(
+    name: Any,
+    a: Any,
+    q: Any,
+    axis: Any,
+    method: Any,
+    keepdims: Any,
+    skip_nan: Any,
+    scale: Any,
+    weights: Any = None,
+) -> Any:
     """The quantiles of the line of elements along the axes, its own dimension in front."""
     check(name, a, q)
     if method not in METHODS:
@@ -58,7 +74,7 @@ def quantile_of(name, a, q, axis, method, keepdims, skip_nan, scale, weights=Non
     return converted(lax.reshape(out, (*q.shape, *shape)), dtype)
 
 
-def lined_weights(name, a, weights, axis):
+def lined_weights(name: str, a: Value, weights: Value, axis: tuple[int, ...] | int | None) -> Any:
     """The weight of each element, lined up as the elements are."""
     check(name, weights)
     weights = converted(weights, a.dtype)
@@ -75,7 +91,7 @@ def lined_weights(name, a, weights, axis):
     return lined_up(weights, axis, False)[0]
 
 
-def of_shares(lined, shares, q):
+def of_shares(lined: Value, shares: Value, q: Value) -> Any:
     """The first element at which the sum of the shares, of all in the order of size, reaches ``q``. Elements
     without a share do not count; without any, or with a negative one, there is no such element.
     """
@@ -92,7 +108,7 @@ def of_shares(lined, shares, q):
     return choose_by(bad, math.nan, picked(ordered, lax.min(place, spread_to(last, place.shape))))
 
 
-def at_place(ordered, q, last, method):
+def at_place(ordered: Value, q: Value, last: Value, method: str) -> Any:
     """The value at the share ``q`` of the way to the place ``last``."""
     if method == "inverted_cdf":
         place = lax.sub(lax.ceil(lax.mul(q, lax.add(last, 1.0))), 1.0)
@@ -100,7 +116,7 @@ def at_place(ordered, q, last, method):
     return between_neighbours(ordered, lax.mul(q, last), last, method)
 
 
-def between_neighbours(ordered, place, last, method):
+def between_neighbours(ordered: Value, place: Value, last: Value, method: str) -> Value:
     """The value at a place that may lie between two elements."""
     low, high = lax.floor(place), lax.ceil(place)
     share = lax.sub(place, low)
@@ -115,12 +131,12 @@ def between_neighbours(ordered, place, last, method):
     return {"lower": below, "higher": above, "midpoint": lax.mul(lax.add(below, above), 0.5)}[method]
 
 
-def even_neighbour(low, below, above):
+def even_neighbour(low: Any, below: Any, above: Any) -> Any:
     """On a tie, the element at the even place."""
     return lax.select(lax.eq(lax.rem(low, 2.0), 0.0), below, above)
 
 
-def picked(ordered, place):
+def picked(ordered: Value, place: Value) -> Value:
     """The elements at whole places along the first dimension."""
     from rabbet.numpy.indexing.taking import gathered
 
@@ -129,8 +145,16 @@ def picked(ordered, place):
 
 @fused(static=QUANTILE)
 def quantile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None
-):  # fmt: skip
+    a: Value,
+    q: Value,
+    axis: tuple[int, ...] | int | None = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Value | None = None,
+) -> Value:
     """The values below which the shares ``q`` of the elements over axes lie; NaN if there is a NaN.
 
     Args:
@@ -157,9 +181,17 @@ def quantile(
 @obeys_out_sharding
 @fused(static=QUANTILE)
 def percentile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
-    out_sharding=None,
-):  # fmt: skip
+    a: Value,
+    q: Value,
+    axis: int | None = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Value | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """``quantile`` with ``q`` from 0 to 100.
 
     Example:
@@ -171,8 +203,16 @@ def percentile(
 
 @fused(static=QUANTILE)
 def nanquantile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None
-):  # fmt: skip
+    a: Value,
+    q: Value,
+    axis: int | None = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Value | None = None,
+) -> Value:
     """``quantile`` of the elements that are not NaN.
 
     Example:
@@ -184,8 +224,16 @@ def nanquantile(
 
 @fused(static=QUANTILE)
 def nanpercentile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None
-):  # fmt: skip
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
     """``percentile`` of the elements that are not NaN.
 
     Example:
@@ -196,7 +244,9 @@ def nanpercentile(
 
 
 @fused(static=QUANTILE)
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def median(
+    a: Value, axis: int | None = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Value:
     """The middle element over axes, of an even number the mean of the middle two; NaN if there is a NaN.
 
     Example:
@@ -207,7 +257,9 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 @fused(static=QUANTILE)
-def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
+) -> Any:
     """``median`` of the elements that are not NaN.
 
     Example:

@@ -4,7 +4,11 @@ Small integers and booleans are summed as 32-bit integers, half-precision floats
 precision. Results are never weakly typed.
 """
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +28,12 @@ from rabbet.numpy.support.arguments import (
     requested,
 )
 
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Primitive
+    from rabbet.typing import DType, Value
 
-def wide_enough(dtype):
+
+def wide_enough(dtype: DType) -> DType:
     """The dtype in which elements of ``dtype`` are added up: at least 32 bits for integers and booleans."""
     kind = dtypes.kind(dtype)
     if kind == "b":
@@ -37,21 +45,21 @@ def wide_enough(dtype):
     return dtype
 
 
-def computed_in(dtype):
+def computed_in(dtype: DType) -> DType:
     """The dtype in which to accumulate: single precision for half, integers for booleans."""
     if dtypes.kind(dtype) == "b":
         return np.dtype("int32")
     return np.dtype("float32") if dtypes.kind(dtype) == "f" and dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def as_terms(x, dtype):
+def as_terms(x: Value, dtype: DType) -> Value:
     """``x`` in the dtype in which its elements are added up or multiplied for a result of ``dtype``."""
     if dtypes.kind(dtype) == "b":  # truths: their number, or their product, is a truth again
         x = truth(x)
     return converted(x, computed_in(dtype))
 
 
-def converted(x, dtype):
+def converted(x: Value, dtype: DType | str) -> Any:
     """``x`` as ``dtype``, not weak."""
     aval = typeof(x)
     if aval.dtype == dtype and not aval.weak_type and hasattr(x, "aval"):
@@ -59,7 +67,7 @@ def converted(x, dtype):
     return lax.convert_element_type(x, dtype)
 
 
-def masked(name, x, where, neutral):
+def masked(name: str, x: Value, where: Value | None, neutral: float) -> Value:
     """``x`` with ``neutral`` where a mask does not hold; the mask broadcasts."""
     if where is None:
         return x
@@ -71,7 +79,7 @@ def masked(name, x, where, neutral):
     return lax.select(where, x, lax.full_like(x, neutral))
 
 
-def spread_to(x, shape):
+def spread_to(x: Value, shape: tuple[int, ...]) -> Any:
     """``x`` broadcast to ``shape``."""
     x = as_array(x)
     have = x.aval.shape
@@ -80,7 +88,15 @@ def spread_to(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 
-def reduced(name, primitive, a, axis, keepdims, where, neutral):
+def reduced(
+    name: str,
+    primitive: Callable[..., Any],
+    a: Value,
+    axis: Any,
+    keepdims: bool,
+    where: Value | None,
+    neutral: float,
+) -> Value:
     """One reduction over axes of an array that has the right dtype."""
     a = masked(name, a, where, neutral)
     axes = axes_of(name, axis, a.aval.ndim)
@@ -88,7 +104,7 @@ def reduced(name, primitive, a, axis, keepdims, where, neutral):
     return keep_dims(out, axes) if keepdims else out
 
 
-def with_initial(out, initial, combine):
+def with_initial(out: Value, initial: Value | None, combine: Primitive) -> Value:
     """The result with an initial value combined in."""
     if initial is None:
         return out
@@ -102,7 +118,16 @@ STATIC = ("axis", "dtype", "out", "keepdims", "promote_integers")
 
 
 @fused(static=STATIC)
-def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+def sum(
+    a: list[Value] | Value,
+    axis: Any = None,
+    dtype: str | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
     """The sum of the elements over axes.
 
     Args:
@@ -132,7 +157,16 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
 
 
 @fused(static=STATIC)
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: Any = True,
+) -> Any:
     """The product of the elements over axes. Arguments as for ``sum``.
 
     Example:
@@ -147,7 +181,18 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     return converted(with_initial(total, initial, lax.mul), dtype)
 
 
-def extreme(name, primitive, combine, largest, a, axis, out, keepdims, initial, where):
+def extreme(
+    name: str,
+    primitive: Callable[..., Any],
+    combine: Primitive,
+    largest: bool,
+    a: Value,
+    axis: tuple[int, ...] | int | None,
+    out: Any,
+    keepdims: bool,
+    initial: Value | None,
+    where: Value | None,
+) -> Value:
     """What ``max`` and ``min`` have in common."""
     check(name, a)
     no_out(name, out)
@@ -163,14 +208,21 @@ def extreme(name, primitive, combine, largest, a, axis, out, keepdims, initial, 
     return with_initial(found, initial, combine)
 
 
-def least(dtype, largest):
+def least(dtype: DType, largest: bool) -> float:
     """The value that loses against every other: the smallest of a dtype if the largest wins."""
     spec = dtypes.spec(dtype)
     return spec.lowest if largest else spec.highest
 
 
 @fused(static=STATIC)
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def max(
+    a: Value,
+    axis: tuple[int, ...] | int | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Any = None,
+) -> Any:
     """The largest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -184,7 +236,14 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @fused(static=STATIC)
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def min(
+    a: Value,
+    axis: tuple[int, ...] | int | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Any = None,
+) -> Any:
     """The smallest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -201,7 +260,14 @@ amax, amin = max, min
 
 
 @fused(static=STATIC)
-def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def minmax(
+    a: Value,
+    axis: tuple[int, ...] | int | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: tuple[Value, ...] | Value | None = None,
+    where: Value | None = None,
+) -> tuple[Value, ...]:
     """The smallest and the largest element over axes, a pair; NaN if there is one.
 
     Arguments as for ``sum``; ``initial`` may be a pair, for the one and the other.
@@ -219,7 +285,7 @@ def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @fused(static=STATIC)
-def ptp(a, axis=None, out=None, keepdims=False):
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """The distance from the smallest to the largest element over axes.
 
     Example:
@@ -230,7 +296,9 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 @fused(static=STATIC)
-def any(a, axis=None, out=None, keepdims=False, *, where=None):
+def any(
+    a: Value, axis: int | None = None, out: Any = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """Whether some element over axes is not zero.
 
     Example:
@@ -243,7 +311,9 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @fused(static=STATIC)
-def all(a, axis=None, out=None, keepdims=False, *, where=None):
+def all(
+    a: Value, axis: int | None = None, out: Any = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """Whether every element over axes is not zero.
 
     Example:
@@ -256,7 +326,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @fused(static=STATIC)
-def count_nonzero(a, axis=None, keepdims=False):
+def count_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """How many elements over axes are not zero: int32.
 
     Example:
@@ -268,7 +338,9 @@ def count_nonzero(a, axis=None, keepdims=False):
 
 
 # --------------------------------------------------------------------------------- positions of extremes
-def position(name, primitive, a, axis, out, keepdims):
+def position(
+    name: str, primitive: Callable[..., Any], a: Value, axis: int | None, out: Any, keepdims: Any
+) -> Value:
     """What ``argmax`` and ``argmin`` have in common: along all elements in row-major order for no axis."""
     check(name, a)
     no_out(name, out)
@@ -293,7 +365,7 @@ def position(name, primitive, a, axis, out, keepdims):
     return lax.reshape(found, (1,) * len(shape)) if axis is None else lax.expand_dims(found, (at,))
 
 
-def along(x, axis, index, keepdims):
+def along(x: Value, axis: int, index: int, keepdims: bool) -> Value:
     """The slice of ``x`` at a static position."""
     n = x.aval.shape[axis]
     out = lax.slice_in_dim(x, index % n, index % n + 1, axis=axis)
@@ -301,7 +373,7 @@ def along(x, axis, index, keepdims):
 
 
 @fused(static=STATIC)
-def argmax(a, axis=None, out=None, keepdims=None):
+def argmax(a: Value, axis: Any = None, out: Any = None, keepdims: Any = None) -> Value:
     """The position of the first largest element along ``axis``, of all in row-major order for None: int32.
 
     Raises:
@@ -315,7 +387,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 @fused(static=STATIC)
-def argmin(a, axis=None, out=None, keepdims=None):
+def argmin(a: Value, axis: int | None = None, out: Any = None, keepdims: Any = None) -> Value:
     """The position of the first smallest element along ``axis``, of all in row-major order for None: int32.
 
     Raises:

@@ -3,8 +3,11 @@
 The variance is the mean of squared deviations, never the difference of two large numbers.
 """
 
+from __future__ import annotations
+
 import math
 import numbers
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,13 +28,16 @@ from rabbet.numpy.support.arguments import (
     requested,
 )
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def float_of(a):
+
+def float_of(a: Value) -> Any:
     """The float dtype that statistics of ``a`` have."""
     return dtypes.to_inexact(typeof(a).dtype)
 
 
-def count_of(name, a, axis, where, keepdims):
+def count_of(name: str, a: Value, axis: int | None, where: Any, keepdims: bool) -> Any:
     """How many elements a mean over axes has: an int, or an array where a mask decides."""
     axes = axes_of(name, axis, a.aval.ndim)
     if where is None:
@@ -42,7 +48,7 @@ def count_of(name, a, axis, where, keepdims):
     return keep_dims(out, axes) if keepdims else out
 
 
-def divided(total, count):
+def divided(total: Value, count: int) -> Value:
     """A sum over its count, which is an int or an array of ints."""
     if isinstance(count, numbers.Integral):
         return lax.div(total, float(count))
@@ -54,13 +60,21 @@ def divided(total, count):
     )
 
 
-def real_of(dtype):
+def real_of(dtype: Any) -> Any:
     """The dtype of the parts of a complex dtype; a real dtype is its own."""
     return np.dtype(f"float{4 * dtype.itemsize}") if dtypes.kind(dtype) == "c" else dtype
 
 
 @fused(static=STATIC)
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+def mean(
+    a: Value,
+    axis: int | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Value:
     """The mean of the elements over axes, a float.
 
     Args:
@@ -86,7 +100,9 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
 
 @fused(static=("axis", "returned", "keepdims"))
-def average(a, axis=None, weights=None, returned=False, keepdims=False):
+def average(
+    a: Value, axis: int | None = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Value:
     """The mean of the elements over axes, each counting by its weight.
 
     Args:
@@ -121,11 +137,11 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     return (out, total) if returned else out
 
 
-def _at_least_one(n):
+def _at_least_one(n: int) -> int:
     return n or 1
 
 
-def placed_weights(a, weights, axis):
+def placed_weights(a: Any, weights: Any, axis: Any) -> Any:
     """Weights of the sizes of ``a`` along ``axis``, in the order of its numbers, repeated to the shape of
     ``a``.
     """
@@ -148,7 +164,18 @@ def placed_weights(a, weights, axis):
 VARIANCE = (*STATIC, "ddof", "correction")
 
 
-def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction, mean=None):
+def variance(
+    name: str,
+    a: Value,
+    axis: int | None,
+    dtype: Any,
+    out: Any,
+    ddof: int,
+    keepdims: Any,
+    where: Any,
+    correction: Any,
+    mean: Value | None = None,
+) -> tuple[Value | DType, ...]:
     """The variance in the dtype of the computation, and the dtype that the result shall have."""
     check(name, a)
     no_out(name, out)
@@ -180,15 +207,24 @@ def variance(name, a, axis, dtype, out, ddof, keepdims, where, correction, mean=
     return lax.div(total, lax.sub(converted(count, total.aval.dtype), float(ddof))), wanted
 
 
-def divided_by_rest(total, rest):
+def divided_by_rest(total: Value, rest: Any) -> Value:
     """A sum over the degrees of freedom; none or fewer give NaN."""
     return lax.div(total, float(rest)) if rest > 0 else lax.full_like(total, math.nan)
 
 
 @fused(static=VARIANCE)
 def var(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
-):
+    a: Value,
+    axis: int | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Value | None = None,
+    correction: Any = None,
+) -> Value:
     """The mean of the squared deviations from the mean over axes; real also for complex ``a``.
 
     Args:
@@ -213,8 +249,17 @@ def var(
 
 @fused(static=VARIANCE)
 def std(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
-):
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """The square root of the variance over axes. Arguments as for ``var``.
 
     Example:

@@ -4,8 +4,11 @@ The length of a result never depends on values, so leading zeros stay where NumP
 function says otherwise.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +22,11 @@ from rabbet.numpy.sampled.signals import convolve
 from rabbet.numpy.shapes.shaping import array_of, atleast_1d
 from rabbet.numpy.support.arguments import as_array, check
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def in_floats(name, *arrays):
+
+def in_floats(name: str, *arrays: Value) -> list[Value]:
     """Vectors in their common dtype, a float or complex one."""
     check(name, *arrays)
     dtype = dtypes.to_inexact(dtypes.result_type(*arrays))
@@ -31,7 +37,7 @@ def in_floats(name, *arrays):
     return out
 
 
-def without_leading_zeros(name, x):
+def without_leading_zeros(name: Any, x: Any) -> Any:
     """``x`` from its first coefficient that is not zero on; the values must be known."""
     advice = "leave out trim_leading_zeros, or call it outside of the traced function"
     held = np.flatnonzero(looked_at(name, x, advice))
@@ -39,7 +45,7 @@ def without_leading_zeros(name, x):
 
 
 # ---------------------------------------------------------------------------------------------- arithmetic
-def sum_of(name, combine, a1, a2):
+def sum_of(name: Any, combine: Any, a1: Any, a2: Any) -> Any:
     """The two vectors laid over each other at their ends."""
     check(name, a1, a2)
     dtype = dtypes.result_type(a1, a2)
@@ -49,7 +55,7 @@ def sum_of(name, combine, a1, a2):
 
 
 @fused
-def polyadd(a1, a2):
+def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials, as long as the longer one.
 
     Example:
@@ -60,7 +66,7 @@ def polyadd(a1, a2):
 
 
 @fused
-def polysub(a1, a2):
+def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials, as long as the longer one.
 
     Example:
@@ -70,7 +76,7 @@ def polysub(a1, a2):
     return sum_of("polysub", lax.sub, a1, a2)
 
 
-def polymul(a1, a2, *, trim_leading_zeros=False):
+def polymul(a1: Value, a2: Value, *, trim_leading_zeros: bool = False) -> Value:
     """The product of two polynomials, in floats.
 
     Args:
@@ -87,13 +93,13 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
 
 
 @fused
-def product_of(a1, a2):
+def product_of(a1: Value, a2: Value) -> Any:
     """The convolution of the coefficients; nothing counts as zero."""
     a1, a2 = (x if x.shape[0] else lax.full((1,), 0, x.dtype) for x in in_floats("polymul", a1, a2))
     return convolve(a1, a2)
 
 
-def polydiv(u, v, *, trim_leading_zeros=False):
+def polydiv(u: Value, v: Value, *, trim_leading_zeros: bool = False) -> tuple[Value, ...]:
     """The quotient and the remainder of two polynomials, in floats.
 
     Args:
@@ -113,7 +119,7 @@ def polydiv(u, v, *, trim_leading_zeros=False):
 
 
 @fused
-def long_division(u, v):
+def long_division(u: Value, v: Value) -> tuple[Value, ...]:
     """Long division; each step takes off one multiple of ``v``."""
     u, v = in_floats("polydiv", u, v)
     n, m = u.shape[0], v.shape[0]
@@ -122,7 +128,7 @@ def long_division(u, v):
     if n < m:
         return lax.full((1,), 0, u.dtype), u
 
-    def step(rest, k):
+    def step(rest: Value, k: Value) -> tuple[Value, ...]:
         factor = lax.div(rest[k], v[0])
         taken = lax.mul(v, lax.broadcast_in_dim(factor, (m,), ()))
         part = lax.sub(lax.dynamic_slice_in_dim(rest, k, m), taken)
@@ -134,7 +140,7 @@ def long_division(u, v):
 
 # ------------------------------------------------------------------------------------ values and calculus
 @fused(static=("unroll",))
-def polyval(p, x, *, unroll=None):
+def polyval(p: Any, x: Any, *, unroll: Any = None) -> Any:
     """The value of a polynomial at ``x``, by Horner's rule.
 
     Args:
@@ -156,9 +162,9 @@ def polyval(p, x, *, unroll=None):
         raise ValueError("polyval takes a vector of coefficients, got a number; write [c] for a constant")
     shape = lax.broadcast_shapes(x.shape, p.shape[1:])
     x = lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
-    start = lax.full_like(x, 0)
+    start: Value = lax.full_like(x, 0)
 
-    def step(y, c):
+    def step(y: Value, c: Value) -> tuple[Value, None]:
         c = lax.broadcast_in_dim(c, shape, tuple(range(len(shape) - c.ndim, len(shape))))
         return lax.add(lax.mul(y, x), c), None
 
@@ -171,7 +177,7 @@ def polyval(p, x, *, unroll=None):
 
 
 @fused(static=("m",))
-def polyder(p, m=1):
+def polyder(p: Value, m: int = 1) -> Any:
     """The derivative of order ``m`` of a polynomial, in floats.
 
     Raises:
@@ -193,7 +199,7 @@ def polyder(p, m=1):
 
 
 @fused(static=("m",))
-def polyint(p, m=1, k=None):
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     """The integral of order ``m`` of a polynomial, in floats.
 
     Args:
@@ -227,7 +233,7 @@ def polyint(p, m=1, k=None):
 
 
 # ------------------------------------------------------------------------------------------ roots, fitting
-def poly(seq_of_zeros):
+def poly(seq_of_zeros: np.ndarray) -> Value:
     """The polynomial that has the given zeros; of a square matrix, its characteristic polynomial.
 
     Args:
@@ -257,7 +263,7 @@ def poly(seq_of_zeros):
 
 
 @fused
-def from_zeros(zeros):
+def from_zeros(zeros: Value) -> Value:
     """The product of ``x - z`` over all zeros."""
     (zeros,) = in_floats("poly", zeros)
     out = lax.full((1,), 1, zeros.dtype)
@@ -268,7 +274,7 @@ def from_zeros(zeros):
     return out
 
 
-def roots(p, *, strip_zeros=True):
+def roots(p: Value, *, strip_zeros: bool = True) -> Value:
     """The zeros of a polynomial, complex: the eigenvalues of its companion matrix.
 
     Args:
@@ -298,7 +304,7 @@ def roots(p, *, strip_zeros=True):
 
 
 @fused(static=("at_zero",))
-def companion_roots(p, at_zero):
+def companion_roots(p: Value, at_zero: int) -> Value:
     """The zeros of ``p``, and as many zeros at 0 as asked for."""
     from rabbet.numpy.linalg import eigvals
 
@@ -312,7 +318,9 @@ def companion_roots(p, at_zero):
     return lax.concatenate([*found, lax.full((at_zero,), 0, dtype)], 0)
 
 
-def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+def polyfit(
+    x: Any, y: Value, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False
+) -> Value:
     """The polynomial of degree ``deg`` that fits points best, by least squares.
 
     Args:
@@ -367,7 +375,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
 
 
 @fused(static=("deg", "dtype", "full", "cov"))
-def fitted(x, y, rcond, w, deg, dtype, full, cov):
+def fitted(x: Value, y: Value, rcond: Value, w: Any, deg: int, dtype: DType, full: bool, cov: str) -> Value:
     """Least squares with the powers of ``x`` as columns, each scaled to length 1."""
     from rabbet.numpy.linalg import inv, lstsq
 

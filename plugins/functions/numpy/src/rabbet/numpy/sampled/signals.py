@@ -1,8 +1,11 @@
 """Sampled signals and data: interpolation, convolution, windows, histograms, covariance."""
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +25,18 @@ from rabbet.numpy.reductions.statistics import average
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def interp(x, xp, fp, left=None, right=None, period=None):
+
+def interp(
+    x: np.ndarray,
+    xp: np.ndarray,
+    fp: np.ndarray,
+    left: str | None = None,
+    right: int | str | None = None,
+    period: int | None = None,
+) -> Value:
     """Linear interpolation between the points ``(xp, fp)`` at ``x``.
 
     Args:
@@ -52,7 +65,15 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 
 @fused(static=("period", "goes_on"))
-def interpolated(x, xp, fp, left, right, period, goes_on):
+def interpolated(
+    x: Value,
+    xp: Value,
+    fp: Value,
+    left: Any,
+    right: Value | None,
+    period: int | None,
+    goes_on: tuple[bool, ...],
+) -> Value:
     """``interp``, told on which sides the outer pieces go on."""
     check("interp", x, xp, fp)
     if "c" in (kind_of(x), kind_of(xp)):
@@ -86,7 +107,7 @@ def interpolated(x, xp, fp, left, right, period, goes_on):
     return out
 
 
-def periodic(x, xp, fp, period):
+def periodic(x: Value, xp: Value, fp: Value, period: float) -> tuple[Value, ...]:
     """The points of one period, sorted, with a neighbour from the next period at both ends."""
     from rabbet.numpy.elementwise.arithmetic import remainder
 
@@ -96,7 +117,7 @@ def periodic(x, xp, fp, period):
     return x, xp, lax.concatenate([fp[-1:], fp, fp[:1]], 0)
 
 
-def slid(name, a, v, mode, preferred_element_type):
+def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any) -> Value:
     """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix
     product.
     """
@@ -127,7 +148,9 @@ STATIC = ("mode", "precision", "preferred_element_type")
 
 
 @fused(static=STATIC)
-def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+def convolve(
+    a: Value, v: Value, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
     """The convolution of two vectors.
 
     Args:
@@ -146,7 +169,9 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
 
 @fused(static=STATIC)
-def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+def correlate(
+    a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
     """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``.
 
     Example:
@@ -161,10 +186,10 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
 
 
 # ----------------------------------------------------------------------------------------------- windows
-def window(name, doc):
+def window(name: str, doc: str) -> Callable[..., Any]:
     """Make a window function: NumPy's numbers."""
 
-    def function(M):
+    def function(M: Any) -> Any:
         return asarray(getattr(np, name)(operator.index(M)), default_float())
 
     function.__name__ = function.__qualname__ = name
@@ -207,7 +232,7 @@ hanning = window(
 )
 
 
-def kaiser(M, beta):
+def kaiser(M: int, beta: Value) -> Value:
     """The Kaiser window of ``M`` points of the shape ``beta``, a number.
 
     Example:
@@ -227,7 +252,16 @@ def kaiser(M, beta):
 
 # -------------------------------------------------------------------------------------------- covariance
 @fused(static=("rowvar", "bias", "ddof", "dtype"))
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+def cov(
+    m: Value,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: str | None = None,
+) -> Value:
     """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
 
     Args:
@@ -289,7 +323,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return lax.squeeze(out, tuple([d for d, s in enumerate(out.shape) if s == 1]))
 
 
-def variables(m, rowvar):
+def variables(m: Value, rowvar: bool) -> Value:
     """An array as a matrix with a variable in each row."""
     m = array_of("cov", m)
     if m.ndim > 2:
@@ -299,7 +333,7 @@ def variables(m, rowvar):
 
 
 @fused(static=("rowvar", "dtype"))
-def corrcoef(x, y=None, rowvar=True, dtype=None):
+def corrcoef(x: Value, y: Any = None, rowvar: bool = True, dtype: str | None = None) -> Value:
     """The matrix of correlation coefficients of variables. Arguments as for ``cov``.
 
     Example:
@@ -320,7 +354,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     return out if kind_of(out) == "c" else lax.max(lax.min(out, 1.0), -1.0)
 
 
-def _diagonal(n):
+def _diagonal(n: int) -> Value:
     return lax.eq(lax.broadcasted_iota("int32", (n, n), 0), lax.broadcasted_iota("int32", (n, n), 1))
 
 

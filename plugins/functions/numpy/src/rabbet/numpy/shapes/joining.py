@@ -1,8 +1,11 @@
 """Putting arrays together and taking them apart: concatenate, stack, split."""
 
+from __future__ import annotations
+
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused
@@ -10,8 +13,13 @@ from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.shapes.shaping import array_of, atleast_1d, atleast_2d, atleast_3d
 from rabbet.numpy.support.arguments import as_array, axis_of, check, in_dtype
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def sequence_of(name, arrays, dtype=None):
+    from rabbet.typing import Value
+
+
+def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]:
     """The arrays of a sequence in one dtype.
 
     Raises:
@@ -39,7 +47,7 @@ def sequence_of(name, arrays, dtype=None):
 
 
 @fused(static=("axis", "dtype"))
-def concatenate(arrays, axis=0, dtype=None):
+def concatenate(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
     """Arrays joined along a dimension that they have; for ``axis=None`` flattened first.
 
     Args:
@@ -69,7 +77,7 @@ concat = concatenate
 
 
 @fused(static=("axis", "out", "dtype"))
-def stack(arrays, axis=0, out=None, dtype=None):
+def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: str | None = None) -> Value:
     """Arrays of one shape joined along a new dimension.
 
     Raises:
@@ -89,7 +97,7 @@ def stack(arrays, axis=0, out=None, dtype=None):
     return lax.stack(arrays, axis_of("stack", axis, arrays[0].ndim + 1))
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: np.ndarray, /, *, axis: int = 0) -> tuple[Value, ...]:
     """The slices along a dimension, without it: a tuple.
 
     Raises:
@@ -108,11 +116,11 @@ def unstack(x, /, *, axis=0):
 slices_of = fused(lax.unstack, static=("axis",))
 
 
-def stacker(name, prepare, axis, doc):
+def stacker(name: str, prepare: Callable[..., Any], axis: Callable[..., Any], doc: str) -> Callable[..., Any]:
     """Make ``vstack`` and its like: bring the arrays to a rank, then join them along ``axis``."""
 
     @fused(static=("dtype",))
-    def function(tup, dtype=None):
+    def function(tup: Any, dtype: Any = None) -> Value:
         arrays = [prepare(a) for a in sequence_of(name, tup, dtype)]
         return lax.concatenate(arrays, axis(arrays[0].ndim))
 
@@ -163,7 +171,7 @@ column_stack = stacker(
 )  # fmt: skip
 
 
-def block(arrays):
+def block(arrays: Any) -> Any:
     """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer
     ones before it.
 
@@ -177,15 +185,15 @@ def block(arrays):
     return joined_blocks(arrays, depth, rank)
 
 
-def nesting(x):
+def nesting(x: Any) -> Any:
     return 1 + nesting(x[0]) if isinstance(x, list) else 0
 
 
-def blocks_in(x):
+def blocks_in(x: Any) -> Any:
     return [leaf for v in x for leaf in blocks_in(v)] if isinstance(x, list) else [x]
 
 
-def joined_blocks(x, depth, rank):
+def joined_blocks(x: Any, depth: Any, rank: Any) -> Any:
     if depth == 0:
         x = as_array(x)
         return lax.expand_dims(x, tuple(range(rank - x.ndim))) if x.ndim < rank else x
@@ -194,19 +202,19 @@ def joined_blocks(x, depth, rank):
 
 # --------------------------------------------------------------------------------------------- splitting
 @fused(static=("cuts", "axis"))
-def pieces(ary, cuts, axis):
+def pieces(ary: Value, cuts: tuple[int, ...], axis: int) -> Any:
     """The pieces between cuts along an axis."""
     n = ary.aval.shape[axis]
     ends = [builtin_clip(c, n) for c in (0, *cuts, n)]
     return [lax.slice_in_dim(ary, lo, max(lo, hi), axis=axis) for lo, hi in pairwise(ends)]
 
 
-def builtin_clip(cut, n):
+def builtin_clip(cut: int, n: int) -> int:
     """A cut as a position in an axis of ``n`` elements, as Python's slices take it."""
     return slice(cut, None).indices(n)[0]
 
 
-def array_split(ary, indices_or_sections, axis=0):
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a
     list.
 
@@ -219,7 +227,7 @@ def array_split(ary, indices_or_sections, axis=0):
     return pieces(ary, cuts_of("array_split", indices_or_sections, ary.shape[axis]), axis)
 
 
-def split(ary, indices_or_sections, axis=0):
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """``ary`` cut along ``axis`` into a number of equal pieces, or at the given indices: a list.
 
     Raises:
@@ -242,7 +250,7 @@ def split(ary, indices_or_sections, axis=0):
     return pieces(ary, cuts, axis)
 
 
-def cuts_of(name, indices_or_sections, n):
+def cuts_of(name: str, indices_or_sections: Any, n: int) -> Any:
     """Where to cut an axis of ``n`` elements."""
     if hasattr(indices_or_sections, "__len__"):
         return tuple([operator.index(i) for i in indices_or_sections])
@@ -254,7 +262,7 @@ def cuts_of(name, indices_or_sections, n):
     return tuple([sum(sizes[:i]) for i in range(1, sections)])
 
 
-def vsplit(ary, indices_or_sections):
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     """``split`` along the first dimension.
 
     Example:
@@ -264,7 +272,7 @@ def vsplit(ary, indices_or_sections):
     return split(ary, indices_or_sections, 0)
 
 
-def hsplit(ary, indices_or_sections):
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     """``split`` along the second dimension, of a vector along its only one.
 
     Example:
@@ -274,7 +282,7 @@ def hsplit(ary, indices_or_sections):
     return split(ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1)
 
 
-def dsplit(ary, indices_or_sections):
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     """``split`` along the third dimension.
 
     Example:

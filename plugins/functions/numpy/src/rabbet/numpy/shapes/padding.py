@@ -1,6 +1,10 @@
 """Putting elements around an array: ``pad``."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +16,11 @@ from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import axis_of, weak_as
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def widths_of(array, pad_width, name="pad_width"):
+
+def widths_of(array: Any, pad_width: Any, name: Any = "pad_width") -> Any:
     """``(low, high)`` for each dimension, from an int, a pair, or pairs."""
     ndim = typeof(array).ndim
     if isinstance(pad_width, dict):
@@ -47,7 +54,7 @@ TAKES = {
 }  # fmt: skip
 
 
-def pad(array, pad_width, mode="constant", **kwargs):
+def pad(array: Value, pad_width: Any, mode: Callable[..., Any] | str = "constant", **kwargs: Any) -> Value:
     """``array`` with elements put around it.
 
     Args:
@@ -101,7 +108,9 @@ def pad(array, pad_width, mode="constant", **kwargs):
     return padded(array, widths, mode, lengths, reflect_type == "odd")
 
 
-def padded_by_function(array, widths, function, kwargs):
+def padded_by_function(
+    array: Value, widths: tuple[tuple[int, ...], ...], function: Callable[..., Any], kwargs: dict[Any, Any]
+) -> Value:
     """Zeros around, which a function fills in: along the first axis, then along the next."""
     from rabbet.numpy.mapped.vectorizing import apply_along_axis
 
@@ -115,7 +124,7 @@ def padded_by_function(array, widths, function, kwargs):
     return out
 
 
-def values_of(array, values):
+def values_of(array: Value, values: Any) -> Value:
     """Padding values, ``(low, high)`` per dimension, as an array of the array's dtype."""
     values = lax.convert_element_type(
         asarray(values) if isinstance(values, (tuple, list)) else values, typeof(array).dtype
@@ -124,14 +133,14 @@ def values_of(array, values):
 
 
 @fused(static=("widths",))
-def padded_with_one(array, widths, value):
+def padded_with_one(array: Value, widths: tuple[tuple[int, ...], ...], value: Value) -> Value:
     """Padding by the same value everywhere: one operation, so that an array that is cut keeps even parts."""
     value = lax.reshape(value, ())
     return weak_as(lax.pad(array, value, [(low, high, 0) for low, high in widths]), array)
 
 
 @fused(static=("widths", "mode"))
-def padded_with_values(array, widths, values, mode):
+def padded_with_values(array: Value, widths: tuple[tuple[int, ...], ...], values: Value, mode: str) -> Value:
     """Padding by values that are given, one dimension after the other."""
     given = array
     for axis, (low, high) in enumerate(widths):
@@ -147,7 +156,7 @@ def padded_with_values(array, widths, values, mode):
     return weak_as(array, given)
 
 
-def with_ramp(array, axis, width, side, end):
+def with_ramp(array: Value, axis: int, width: int, side: int, end: Value) -> Value:
     """``array`` with a straight line from ``end`` to its outermost elements on one side."""
     edge = outermost(array, axis, side)
     shape = (*edge.shape[:axis], width, *edge.shape[axis + 1 :])
@@ -159,14 +168,14 @@ def with_ramp(array, axis, width, side, end):
     return lax.concatenate([ramp, array] if side == 0 else [array, ramp], axis)
 
 
-def straight_line(end, edge, counted, width):
+def straight_line(end: Value, edge: Value, counted: Value, width: int) -> Value:
     """``end + (edge - end) * counted / width``; half precision is computed in single precision."""
     dtype = dtypes.result_type(typeof(end).dtype, np.float32)
     end, edge, counted = [lax.convert_element_type(v, dtype) for v in (end, edge, counted)]
     return lax.add(end, lax.div(lax.mul(lax.sub(edge, end), counted), lax.full_like(counted, width)))
 
 
-def whole_line(end, edge, counted, width):
+def whole_line(end: Value, edge: Value, counted: Value, width: int) -> Value:
     """The same, rounded down, as NumPy has it: exact for all integers, because the distance is an unsigned
     number of which each of the ``width`` parts is known with what remains.
     """
@@ -181,7 +190,7 @@ def whole_line(end, edge, counted, width):
     return lax.select(up, lax.add(end, way), lax.sub(end, lax.add(way, broken)))
 
 
-def outermost(array, axis, side):
+def outermost(array: Value, axis: int, side: int) -> Value:
     """The first or last slice along an axis."""
     n = array.shape[axis]
     return (
@@ -192,7 +201,7 @@ def outermost(array, axis, side):
 
 
 @fused(static=("widths", "mode", "lengths", "odd"))
-def padded(array, widths, mode, lengths, odd):
+def padded(array: Value, widths: tuple[tuple[int, ...], ...], mode: Any, lengths: Any, odd: bool) -> Value:
     """Padding by elements of the array, or by what is computed from them."""
     for axis, (low, high) in enumerate(widths):
         n = array.shape[axis]
@@ -223,7 +232,7 @@ def padded(array, widths, mode, lengths, odd):
     return array
 
 
-def mirrored_oddly(array, axis, widths, mode):
+def mirrored_oddly(array: Any, axis: Any, widths: Any, mode: Any) -> Any:
     """Each end mirrored at its outermost element: twice that element less the one as far inside; and so on.
 
     From one mirror image to the next what is between the ends is added once more, so that a place in the
@@ -234,7 +243,7 @@ def mirrored_oddly(array, axis, widths, mode):
     turned = q % 2 == 1
     at = np.where(turned, n - 1 - at, at)
 
-    def along(values, dtype):
+    def along(values: Any, dtype: Any) -> Any:
         shape = [len(values) if d == axis else 1 for d in range(array.ndim)]
         return asarray(np.reshape(values, shape), dtype)
 
@@ -247,7 +256,7 @@ def mirrored_oddly(array, axis, widths, mode):
     return lax.select(spread_to(along(q == 0, bool), shape), found, lax.add(image, images))
 
 
-def line_of(array, axis, mode):
+def line_of(array: Value, axis: int, mode: str) -> Value:
     """The mean, the median or an extreme along an axis, of size 1 there."""
     from rabbet.numpy.reductions import quantiles, reducing, statistics
 

@@ -1,7 +1,10 @@
 """Moving elements about: roll, flip, tile, repeat, append, insert, delete."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +18,12 @@ from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.shaping import array_of, ravel
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, shape_of
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 @fused(static=("axis",))
-def flip(m, axis=None):
+def flip(m: Value, axis: int | None = None) -> Value:
     """``m`` with the order of elements reversed along an axis, several, or all of them.
 
     Example:
@@ -29,7 +35,7 @@ def flip(m, axis=None):
     return lax.rev(m, axes_of("flip", axis, m.ndim))
 
 
-def fliplr(m):
+def fliplr(m: Any) -> Any:
     """``m`` reversed along its second dimension.
 
     Example:
@@ -40,7 +46,7 @@ def fliplr(m):
     return flip(m, 1)
 
 
-def flipud(m):
+def flipud(m: Any) -> Any:
     """``m`` reversed along its first dimension.
 
     Example:
@@ -52,7 +58,7 @@ def flipud(m):
 
 
 @fused(static=("k", "axes"))
-def rot90(m, k=1, axes=(0, 1)):
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     """``m`` turned ``k`` times by 90 degrees in the plane of two axes, from the first towards the second.
 
     Example:
@@ -72,7 +78,7 @@ def rot90(m, k=1, axes=(0, 1)):
     return lax.rev(lax.transpose(m, order), (second,)) if k else m
 
 
-def static_shift(shift):
+def static_shift(shift: Any) -> tuple[int, ...] | None:
     """A shift as ints, or None if it is an array."""
     if hasattr(shift, "aval"):
         return None
@@ -83,7 +89,7 @@ def static_shift(shift):
     )
 
 
-def roll(a, shift, axis=None):
+def roll(a: Value, shift: Any, axis: tuple[int, ...] | int | None = None) -> Value:
     """``a`` with its elements moved along, those that leave at the end coming in at the beginning.
 
     Args:
@@ -107,7 +113,7 @@ def roll(a, shift, axis=None):
 
 
 @fused(static=("shift", "axis"))
-def rolled(a, shift, axis):
+def rolled(a: Value, shift: tuple[int, ...], axis: tuple[int, ...] | int | None) -> Value:
     """``roll`` by known distances: each is two slices, swapped."""
     a = as_array(a)
     if axis is None:
@@ -122,7 +128,9 @@ def rolled(a, shift, axis):
     return a
 
 
-def paired(name, shift, axis, ndim):
+def paired(
+    name: str, shift: tuple[Value, ...], axis: tuple[int, ...] | int, ndim: int
+) -> list[tuple[Value, ...]]:
     """Each axis with its shift; one shift serves all axes, one axis takes all shifts."""
     axes = (
         tuple([axis_of(name, d, ndim) for d in axis])
@@ -139,7 +147,7 @@ def paired(name, shift, axis, ndim):
 
 
 @fused(static=("axis",))
-def rolled_by_array(a, shift, axis):
+def rolled_by_array(a: Value, shift: Value, axis: tuple[int, ...] | int) -> Value:
     """``roll`` by computed distances: the array twice, and a window into it."""
     a, shift = as_array(a), as_array(shift)
     if axis is None:
@@ -155,7 +163,7 @@ def rolled_by_array(a, shift, axis):
 
 
 @fused(static=("reps",))
-def tile(A, reps):
+def tile(A: Any, reps: Any) -> Value:
     """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in
     front.
 
@@ -172,7 +180,14 @@ def tile(A, reps):
 
 
 @obeys_out_sharding
-def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
+def repeat(
+    a: Value,
+    repeats: Value,
+    axis: int | None = None,
+    *,
+    total_repeat_length: Any = None,
+    out_sharding: Any = None,
+) -> Value:
     """``a`` with each element repeated, next to itself.
 
     Args:
@@ -202,7 +217,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
 
 
 @fused(static=("repeats", "axis"))
-def repeated(a, repeats, axis):
+def repeated(a: Value, repeats: int, axis: int) -> Value:
     """Every element equally often: a broadcast."""
     shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
     dims = tuple([d for d in range(len(shape)) if d != axis + 1])
@@ -212,7 +227,7 @@ def repeated(a, repeats, axis):
 
 
 @fused(static=("axis", "length"))
-def repeated_by_array(a, repeats, axis, length):
+def repeated_by_array(a: Any, repeats: Any, axis: Any, length: Any) -> Any:
     """Counts that are computed: each place of the result counts the elements that end before it."""
     n = a.shape[axis]
     ends = lax.cumsum(lax.convert_element_type(spread_to(repeats, (n,)), "int32"), 0)
@@ -223,7 +238,7 @@ def repeated_by_array(a, repeats, axis, length):
 
 
 # -------------------------------------------------------------------------------- more and less elements
-def append(arr, values, axis=None):
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first.
 
     Example:
@@ -234,7 +249,7 @@ def append(arr, values, axis=None):
     return concatenate([arr, values], axis)
 
 
-def delete(arr, obj, axis=None, *, assume_unique_indices=False):
+def delete(arr: Any, obj: Any, axis: Any = None, *, assume_unique_indices: Any = False) -> Any:
     """``arr`` without the slices at the given positions along ``axis``; for None, without elements in
     row-major order.
 
@@ -254,7 +269,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     return arr[(slice(None),) * axis + (kept,)]
 
 
-def insert(arr, obj, values, axis=None):
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
     row-major order.
 
@@ -288,7 +303,7 @@ def insert(arr, obj, values, axis=None):
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 
-def resize(a, new_shape):
+def resize(a: Any, new_shape: Any) -> Any:
     """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape.
 
     Example:
@@ -304,7 +319,7 @@ def resize(a, new_shape):
     return lax.reshape(lax.slice_in_dim(tile(a, -(-total // a.size)), 0, total), shape)
 
 
-def trim_zeros(filt, trim="fb", axis=None):
+def trim_zeros(filt: np.ndarray, trim: str = "fb", axis: int | None = None) -> Value:
     """``filt`` without its leading (``"f"``) and trailing (``"b"``) zeros; its values must be known.
 
     Args:

@@ -1,7 +1,11 @@
 """The same elements in other shapes: reshape, transpose, expand, squeeze, broadcast."""
 
+from __future__ import annotations
+
 import math
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.extend.functions import fused, obeys_out_sharding
@@ -9,14 +13,19 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def array_of(name, x):
+    from rabbet.typing import Value
+
+
+def array_of(name: str, x: Value) -> Any:
     """``x`` checked, and lifted if it is a NumPy array or a number."""
     check(name, x)
     return as_array(x)
 
 
-def sizes_of(a, shape):
+def sizes_of(a: Value, shape: Any) -> Any:
     """A new shape with its -1 worked out.
 
     Raises:
@@ -39,7 +48,9 @@ def sizes_of(a, shape):
 
 
 @obeys_out_sharding
-def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
+def reshape(
+    a: Value, shape: tuple[int, ...], order: str = "C", *, copy: Any = None, out_sharding: Any = None
+) -> Any:
     """The elements of ``a`` in another shape.
 
     Args:
@@ -65,14 +76,14 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
 
 
 @fused(static=("sizes",))
-def column_major(a, sizes):
+def column_major(a: Any, sizes: Any) -> Any:
     """``a`` reshaped with the first dimension running fastest."""
     backwards = lax.reshape(lax.transpose(a, tuple(reversed(range(a.ndim)))), tuple(reversed(sizes)))
     return lax.transpose(backwards, tuple(reversed(range(len(sizes)))))
 
 
 @obeys_out_sharding
-def ravel(a, order="C", *, out_sharding=None):
+def ravel(a: Value, order: str = "C", *, out_sharding: Any = None) -> Value:
     """The elements in one dimension, row-major, or column-major for ``order="F"``.
 
     Example:
@@ -82,7 +93,7 @@ def ravel(a, order="C", *, out_sharding=None):
     return reshape(a, (-1,) if typeof(a).size else (0,), order)
 
 
-def transpose(a, axes=None):
+def transpose(a: Value, axes: list[int] | None = None) -> Value:
     """``a`` with its dimensions permuted: dimension i of the result is ``axes[i]`` of ``a``; reversed for
     None.
 
@@ -107,7 +118,7 @@ def transpose(a, axes=None):
 permute_dims = transpose
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: Any, /) -> Any:
     """``x`` with its last two dimensions swapped.
 
     Raises:
@@ -123,7 +134,7 @@ def matrix_transpose(x, /):
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a, axis1, axis2):
+def swapaxes(a: np.ndarray, axis1: int, axis2: int) -> Value:
     """``a`` with two dimensions swapped.
 
     Example:
@@ -137,7 +148,7 @@ def swapaxes(a, axis1, axis2):
     return lax.transpose(a, tuple(order))
 
 
-def moveaxis(a, source, destination):
+def moveaxis(a: Any, source: Any, destination: Any) -> Value:
     """``a`` with dimensions moved to other places, the rest keeping their order.
 
     Args:
@@ -161,7 +172,7 @@ def moveaxis(a, source, destination):
     return lax.transpose(a, tuple(order))
 
 
-def rollaxis(a, axis, start=0):
+def rollaxis(a: np.ndarray, axis: int, start: int = 0) -> Value:
     """``a`` with one dimension moved back until it stands before ``start``; ``moveaxis`` says it more
     plainly.
 
@@ -175,7 +186,7 @@ def rollaxis(a, axis, start=0):
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def expand_dims(a, axis):
+def expand_dims(a: Value, axis: Any) -> Value:
     """``a`` with new dimensions of size 1, so that they are at ``axis`` (an int or a tuple) in the
     result.
 
@@ -188,7 +199,7 @@ def expand_dims(a, axis):
     return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + added))
 
 
-def squeeze(a, axis=None):
+def squeeze(a: Any, axis: Any = None) -> Any:
     """``a`` without its dimensions of size 1, or without those that are named.
 
     Raises:
@@ -205,7 +216,7 @@ def squeeze(a, axis=None):
 
 
 @obeys_out_sharding
-def broadcast_to(array, shape, *, out_sharding=None):
+def broadcast_to(array: Value, shape: tuple[int, ...], *, out_sharding: Any = None) -> Value:
     """``array`` repeated to a shape, by NumPy's rule.
 
     Raises:
@@ -229,7 +240,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
     return spread_to(array, shape)
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: tuple[int, ...]) -> Any:
     """The shape that arrays of these shapes broadcast to; a shape may be an int.
 
     Raises:
@@ -243,7 +254,7 @@ def broadcast_shapes(*shapes):
 
 
 @fused
-def broadcast_arrays(*args):
+def broadcast_arrays(*args: Value) -> tuple[Value, ...]:
     """The arrays, broadcast to one shape: a tuple.
 
     Example:
@@ -255,10 +266,10 @@ def broadcast_arrays(*args):
     return tuple([spread_to(a, full) for a in arrays])
 
 
-def at_least(name, rank):
+def at_least(name: str, rank: int) -> Callable[..., Any]:
     """Make ``atleast_1d`` and its sisters: where new dimensions go is NumPy's convention."""
 
-    def one(x):
+    def one(x: Value) -> Value:
         x = array_of(name, x)
         if x.ndim >= rank:
             return x
@@ -268,7 +279,7 @@ def at_least(name, rank):
             return lax.expand_dims(x, (0, 2))
         return lax.expand_dims(x, tuple(range(rank - x.ndim)))
 
-    def function(*arys):
+    def function(*arys: Value) -> tuple[Value, ...] | Value:
         return one(arys[0]) if len(arys) == 1 else tuple([one(x) for x in arys])
 
     function.__name__ = function.__qualname__ = name
@@ -287,7 +298,7 @@ atleast_1d, atleast_2d, atleast_3d = (
 )
 
 
-def unravel_index(indices, shape):
+def unravel_index(indices: Any, shape: Any) -> Any:
     """Positions in row-major order as a tuple of coordinates, negative ones counting from the end.
 
     Example:
@@ -309,7 +320,14 @@ def unravel_index(indices, shape):
 
 
 @fused(static=("dims", "mode", "order", "dtype"))
-def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
+def ravel_multi_index(
+    multi_index: tuple[Value, ...],
+    dims: Any,
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: str | None = None,
+) -> Value:
     """Coordinates, one array per dimension, as positions in row-major order.
 
     Args:

@@ -4,7 +4,10 @@ An argument is an array, a tracer, a NumPy array or a number. Lists are refused,
 one costs a transfer for each element, which a call should not hide.
 """
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +23,11 @@ from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
-def check(name, *values):
+
+def check(name: Any, *values: Any) -> None:
     """Refuse what is neither an array nor a number.
 
     Raises:
@@ -37,13 +43,13 @@ def check(name, *values):
             )
 
 
-def promote(name, *values):
+def promote(name: str, *values: Value) -> list[Value]:
     """The values in their common dtype and shape; numbers beside arrays stay numbers."""
     check(name, *values)
     return promote_operands(*values)
 
 
-def promote_to_float(name, *values):
+def promote_to_float(name: str, *values: Value) -> Any:
     """The values in their common dtype, made a float if it is none, and common shape."""
     check(name, *values)
     dtype, weak = dtypes.promote(*values)
@@ -52,7 +58,7 @@ def promote_to_float(name, *values):
     return in_dtype(values, dtype, weak)
 
 
-def in_dtype(values, dtype, weak=False):
+def in_dtype(values: Any, dtype: Any, weak: Any = False) -> Any:
     """The values in one dtype and one shape. At least one of the results is an array of that dtype, not a
     bare number.
     """
@@ -62,7 +68,7 @@ def in_dtype(values, dtype, weak=False):
     return values
 
 
-def all_arrays(values):
+def all_arrays(values: Any) -> Any:
     """What ``promote`` returns, with bare numbers as arrays of the others' dtype: what is computed of a bare
     number alone, as its modulus, would not have it.
     """
@@ -72,19 +78,19 @@ def all_arrays(values):
     return [typed(x, aval.dtype, aval.weak_type) if is_python_scalar(x) else x for x in values]
 
 
-def integers_of_booleans(x, y):
+def integers_of_booleans(x: Value, y: Value) -> list[Value]:
     """Two operands of an operation on integers; two booleans count as 0 and 1."""
     if kind_of(x) == kind_of(y) == "b":
         return [lax.convert_element_type(v, int) for v in (x, y)]
     return [x, y]
 
 
-def typed(x, dtype, weak=False):
+def typed(x: float, dtype: DType, weak: bool = False) -> Value:
     """A number as an array of a dtype."""
     return with_weak_type(x, dtype=dtype) if weak else lax.convert_element_type(x, dtype)
 
 
-def as_array(x):
+def as_array(x: Value) -> Any:
     """``x`` as what has the methods of an array: a NumPy array or a number is lifted, a bare number weakly
     typed.
     """
@@ -97,12 +103,12 @@ def as_array(x):
     return lax.convert_element_type(x, typeof(x).dtype)
 
 
-def kind_of(x):
+def kind_of(x: Value) -> Any:
     """The kind letter of a value's dtype: one of ``biufcV``."""
     return dtypes.kind(typeof(x).dtype)
 
 
-def axis_of(name, axis, ndim):
+def axis_of(name: str, axis: int, ndim: int) -> Any:
     """A non-negative axis from one that may count from the end.
 
     Raises:
@@ -118,7 +124,7 @@ def axis_of(name, axis, ndim):
     return axis_in_range(name, at, ndim)
 
 
-def axes_of(name, axis, ndim):
+def axes_of(name: str, axis: Any, ndim: int) -> Any:
     """A tuple of non-negative axes; all of them for None.
 
     Raises:
@@ -134,7 +140,7 @@ def axes_of(name, axis, ndim):
     return (axis_of(name, axis, ndim),)
 
 
-def shape_of(name, shape):
+def shape_of(name: str, shape: tuple[int, ...] | Value) -> tuple[int, ...]:
     """A tuple of ints from a shape given as ints or as one int.
 
     Raises:
@@ -151,19 +157,19 @@ def shape_of(name, shape):
         raise TypeError(f"{name}: a shape is an int or a tuple of ints, got {shape!r}") from None
 
 
-def weak_as(out, x):
+def weak_as(out: Value, x: Value) -> Value:
     """``out``, made weak if ``x`` is."""
     if typeof(x).weak_type and not out.aval.weak_type:
         return with_weak_type(out)
     return out
 
 
-def keep_dims(out, axes):
+def keep_dims(out: Value, axes: tuple[int, ...]) -> Value:
     """A reduced array with its reduced dimensions back, of size 1."""
     return lax.expand_dims(out, axes) if axes else out
 
 
-def no_out(name, out):
+def no_out(name: str, out: np.ndarray | None) -> None:
     """Refuse NumPy's ``out``: arrays do not change."""
     if out is not None:
         raise NotImplementedError(
@@ -171,12 +177,12 @@ def no_out(name, out):
         )
 
 
-def requested(dtype, default):
+def requested(dtype: DType | str | None, default: DType) -> DType:
     """The dtype asked for, or the default for None."""
     return default if dtype is None else dtypes.requested(dtype)
 
 
-def integer_dtype(name, dtype):
+def integer_dtype(name: str, dtype: str) -> DType:
     """The dtype that the argument ``dtype`` of ``name`` means, or a ValueError if it is not of integers."""
     found = dtypes.canonicalize(dtype)
     if dtypes.kind(found) not in "iu":
@@ -184,12 +190,12 @@ def integer_dtype(name, dtype):
     return found
 
 
-def number(value, dtype):
+def number(value: Any, dtype: Any) -> Any:
     """A NumPy scalar of a dtype."""
     return np.asarray(value).astype(dtype)[()]
 
 
-def full_like(x, value):
+def full_like(x: Any, value: Any) -> Any:
     """An array like ``x`` (shape and dtype, not weak) of one value."""
     return lax.full_like(x, value)
 

@@ -1,8 +1,15 @@
 """What the array API standard asks a module to say of itself."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import rabbet as rb
 from rabbet import dtypes
 from rabbet.extend.functions import folded
+
+if TYPE_CHECKING:
+    from rabbet import Device
 
 __array_api_version__ = "2025.12"
 
@@ -21,7 +28,7 @@ KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex f
 class NamespaceInfo:
     """Facts about the module, by the array API standard: ``__array_namespace_info__().default_dtypes()``."""
 
-    def capabilities(self):
+    def capabilities(self) -> dict[Any, Any]:
         """What works for every array: a dict.
 
         Masks as indices and results whose shape depends on values work where values are known, and not in
@@ -29,11 +36,11 @@ class NamespaceInfo:
         """
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
-    def default_device(self):
+    def default_device(self) -> Device:
         """The device of new arrays."""
         return rb.numpy.zeros(()).device
 
-    def default_dtypes(self, *, device=None):
+    def default_dtypes(self, *, device: Any = None) -> dict[Any, Any]:
         """The dtypes of new arrays, by kind: a dict. Their width follows ``config.enable_x64``."""
         del device
         whole = dtypes.scalar_dtype(int)
@@ -44,7 +51,7 @@ class NamespaceInfo:
             "indexing": whole,
         }
 
-    def dtypes(self, *, device=None, kind=None):
+    def dtypes(self, *, device: Any = None, kind: tuple[str, ...] | str | None = None) -> dict[Any, Any]:
         """The dtypes of the standard, by name: a dict.
 
         Those of 64 bits are left out where asking for one makes one of 32, or is refused:
@@ -66,12 +73,12 @@ class NamespaceInfo:
         found = {name: dtypes.canonicalize(name) for k in kinds for name in KINDS[k]}
         return {name: dtype for name, dtype in found.items() if wide or dtypes.narrow(dtype) == dtype}
 
-    def devices(self):
+    def devices(self) -> list[Device]:
         """The devices that arrays can be on."""
         return rb.devices()
 
 
-def __array_namespace_info__():
+def __array_namespace_info__() -> NamespaceInfo:
     """What the module offers, by the array API standard; see ``NamespaceInfo``."""
     return NamespaceInfo()
 

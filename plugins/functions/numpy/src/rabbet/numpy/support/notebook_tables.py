@@ -1,12 +1,18 @@
 """Arrays as HTML, for notebooks: a line with type and device, and the values as tables."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rabbet import dtypes
+
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
 
 # What is shown of each: the first and the last ones of more than these.
 ROWS, COLUMNS, TABLES = 10, 12, 3
@@ -15,7 +21,7 @@ CELL = "font-family:monospace;white-space:pre;text-align:right;padding:0 0.6em"
 LABEL = "font-family:monospace;opacity:0.7"
 
 
-def escape(text):
+def escape(text: Any) -> str:
     """``text`` as HTML shows it. Every first compilation loads this module, as a hook, and few
     need ``html``.
     """
@@ -24,7 +30,7 @@ def escape(text):
     return escape(text)
 
 
-def notebook_table(array, readable):
+def notebook_table(array: Value, readable: bool) -> str:
     """Type and device of an ``Array``, and its values, if they are ``readable`` here; of a large one the
     first and last rows and columns.
     """
@@ -41,12 +47,12 @@ def notebook_table(array, readable):
     return f'<div style="overflow-x:auto"><div style="{HEAD}">{escape(head)}</div>{body}</div>'
 
 
-def has_numbers(dtype):
+def has_numbers(dtype: DType) -> bool:
     """Whether the elements of a dtype can be written as numbers."""
     return not isinstance(dtype, dtypes.ExtendedDType) and dtype != dtypes.float0
 
 
-def tables(values):
+def tables(values: np.ndarray) -> str:
     """A table of the last two dimensions for each index of the dimensions before them."""
     if values.ndim <= 2:
         return table(values)
@@ -61,7 +67,7 @@ def tables(values):
     return "".join(parts)
 
 
-def table(values):
+def table(values: np.ndarray) -> str:
     """A table of at most two dimensions."""
     values = values.reshape((1, -1)) if values.ndim < 2 else values
     rows, columns = ends(values.shape[0], ROWS), ends(values.shape[1], COLUMNS)
@@ -78,7 +84,7 @@ def table(values):
     return f'<table style="border:none">{"".join(lines)}</table>'
 
 
-def ends(count, most):
+def ends(count: int, most: int) -> list[int | None]:
     """The indices to show of ``count``, with None where some are left out."""
     half = most // 2
     if count <= most:
@@ -86,7 +92,7 @@ def ends(count, most):
     return [*range(half), None, *range(count - half, count)]
 
 
-def numbers(flat):
+def numbers(flat: np.ndarray) -> list[str]:
     """The elements of an array as texts, written alike, as NumPy writes them."""
     text = np.array2string(flat, separator="|", max_line_width=sys.maxsize, threshold=flat.size + 1)
     return text[1:-1].split("|")

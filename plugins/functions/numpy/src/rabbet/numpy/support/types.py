@@ -1,6 +1,8 @@
 """Dtypes as objects (``float32`` is a dtype and makes scalars), questions about them, and constants."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,6 +10,9 @@ from rabbet import Array, dtypes
 from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
 
@@ -52,22 +57,22 @@ class ScalarType(type):
 
     dtype: Any
 
-    def __new__(cls, name):
+    def __new__(cls, name: str) -> type:
         parts = {"__module__": "rabbet.numpy", "__doc__": OF_TYPES.format(name=name)}
         return super().__new__(cls, name, (), {**parts, "dtype": dtypes.canonicalize(name)})
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         super().__init__(name, (), {})
 
     @folded
-    def __call__(self, x=0):
+    def __call__(self, x: list[int] | float = 0) -> Value:
         """``x`` as an array of this dtype; without dimensions for a number."""
         return asarray(x, self.dtype)
 
-    def __instancecheck__(self, instance):
+    def __instancecheck__(self, instance: np.generic) -> bool:
         return isinstance(instance, self.dtype.type)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if isinstance(other, ScalarType):
             return self.dtype == other.dtype
         try:
@@ -75,17 +80,17 @@ class ScalarType(type):
         except TypeError:
             return NotImplemented
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.dtype.type)  # so sets of NumPy's scalar types contain it
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"rabbet.numpy.{self.__name__}"
 
 
 _scalar_types = {}
 
 
-def scalar_type(name):
+def scalar_type(name: str) -> type | None:
     """The one ``ScalarType`` of a name; None if no installed package knows that dtype."""
     found = _scalar_types.get(name)
     if found is None and dtypes.find(name) is not None:
@@ -104,7 +109,7 @@ single, double, csingle, cdouble = float32, float64, complex64, complex128
 DEFAULTS = {"int_": int, "float_": float, "complex_": complex}
 
 
-def default_type(name):
+def default_type(name: str) -> type | None:
     """The scalar type behind ``int_``, ``uint``, ``float_`` or ``complex_`` as things are set now; None for
     another name.
     """
@@ -113,7 +118,7 @@ def default_type(name):
     return scalar_type(dtypes.scalar_dtype(DEFAULTS[name]).name) if name in DEFAULTS else None
 
 
-def result_type(*args):
+def result_type(*args: Any) -> Any:
     """The dtype of an operation between arrays, numbers and dtypes.
 
     Raises:
@@ -126,7 +131,7 @@ def result_type(*args):
     return dtypes.result_type(*args)
 
 
-def promote_types(a, b):
+def promote_types(a: str, b: str) -> Any:
     """The dtype of an operation between two dtypes.
 
     Raises:
@@ -139,7 +144,7 @@ def promote_types(a, b):
     return dtypes.promote_types(a, b)
 
 
-def issubdtype(arg1, arg2):
+def issubdtype(arg1: str | type, arg2: type) -> bool:
     """Whether a dtype is another one or of its kind: ``issubdtype(x.dtype, floating)``.
 
     Example:
@@ -149,7 +154,7 @@ def issubdtype(arg1, arg2):
     return dtypes.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype, kind):
+def isdtype(dtype: str | type, kind: tuple[str, ...] | str) -> bool:
     """Whether a dtype is of a kind, as the array API standard names kinds, or equal to a dtype; or to one
     of a tuple of these.
 
@@ -181,7 +186,7 @@ API_KINDS = {
 }  # fmt: skip
 
 
-def can_cast(from_, to, casting="safe"):
+def can_cast(from_: str, to: str, casting: Any = "safe") -> bool:
     """Whether values of one dtype can become another, by NumPy's casting rules.
 
     Example:
@@ -191,7 +196,7 @@ def can_cast(from_, to, casting="safe"):
     return np.can_cast(dtypes.canonicalize(from_), dtypes.canonicalize(to), casting)
 
 
-def finfo(dtype):
+def finfo(dtype: type) -> Any:
     """Limits of a float or complex dtype, or of the dtype of an array: ``finfo(float32).eps``.
 
     Example:
@@ -201,7 +206,7 @@ def finfo(dtype):
     return dtypes.finfo(dtype)
 
 
-def iinfo(int_type):
+def iinfo(int_type: str | type) -> Any:
     """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``.
 
     Example:
@@ -211,7 +216,7 @@ def iinfo(int_type):
     return dtypes.iinfo(int_type)
 
 
-def ndim(a):
+def ndim(a: Any) -> int:
     """The number of dimensions.
 
     Example:
@@ -221,7 +226,7 @@ def ndim(a):
     return len(shape(a))
 
 
-def shape(a):
+def shape(a: Any) -> tuple[int, ...]:
     """The shape of an array, of a nested sequence, or of an object that has one.
 
     Example:
@@ -235,7 +240,7 @@ def shape(a):
     return typeof(a).shape
 
 
-def size(a, axis=None):
+def size(a: Any, axis: Any = None) -> int:
     """The number of elements, in all or along ``axis``.
 
     Example:
@@ -246,7 +251,7 @@ def size(a, axis=None):
     return int(np.prod(dims)) if axis is None else dims[axis]
 
 
-def isscalar(element):
+def isscalar(element: Any) -> bool:
     """Whether this is a number, a text, or an array without dimensions.
 
     Example:
@@ -261,7 +266,7 @@ def isscalar(element):
     )
 
 
-def iscomplexobj(x):
+def iscomplexobj(x: Any) -> bool:
     """Whether the dtype of an array, or a dtype itself, is complex.
 
     Example:
@@ -273,7 +278,7 @@ def iscomplexobj(x):
     return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
 
 
-def isrealobj(x):
+def isrealobj(x: float) -> bool:
     """Whether the dtype is not complex.
 
     Example:
@@ -283,7 +288,7 @@ def isrealobj(x):
     return not iscomplexobj(x)
 
 
-def iterable(y):
+def iterable(y: Any) -> Any:
     """Whether ``y`` can be iterated.
 
     Example:

@@ -6,8 +6,11 @@ module, the last one of the package to be imported, gives to the functions that 
 ufunc)`` holds.
 """
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +26,16 @@ from rabbet.numpy.reductions.reducing import converted, keep_dims, spread_to
 from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, no_out
 
+if TYPE_CHECKING:
+    from rabbet.typing import DType, Value
+
 NOTHING = object()
 
 
 class UfuncType(type):
     """``isinstance(f, ufunc)`` holds for every function that has the methods."""
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: Callable[..., Any]) -> bool:
         return isinstance(getattr(x, "ufunc", None), Methods) or type.__instancecheck__(cls, x)
 
 
@@ -43,12 +49,14 @@ class Methods:
       shortcuts: ``reduce``, ``accumulate`` and ``at`` where there is something quicker than a loop.
     """
 
-    def __init__(self, function, name, nin, nout, identity=None, **shortcuts):
+    def __init__(
+        self, function: Any, name: Any, nin: Any, nout: Any, identity: Any = None, **shortcuts: Any
+    ) -> None:
         self.function, self.name = function, name
         self.nin, self.nout, self.nargs, self.identity = nin, nout, nin, identity
         self.shortcuts = shortcuts
 
-    def binary(self, method):
+    def binary(self, method: str) -> None:
         """Refuse what is defined for functions of two arguments with one result alone."""
         if (self.nin, self.nout) != (2, 1):
             raise ValueError(
@@ -56,7 +64,7 @@ class Methods:
                 f"{self.nin} and {self.nout}"
             )
 
-    def dtype_of(self, *operands):
+    def dtype_of(self, *operands: Value) -> Any:
         """The dtype in which repeated application stays."""
         from rabbet.numpy.creation.filled import zeros
 
@@ -68,7 +76,16 @@ class Methods:
         return dtype
 
     # ------------------------------------------------------------------------------------------- methods
-    def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    def reduce(
+        self,
+        a: Value,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Value:
         """The function applied from element to element along ``axis``, from the first to the last.
 
         Args:
@@ -100,7 +117,7 @@ class Methods:
         found = self.folded_over(a, axes, start, where)
         return keep_dims(found, tuple(sorted(axes))) if keepdims else found
 
-    def folded_over(self, a, axes, start, where):
+    def folded_over(self, a: Any, axes: Any, start: Any, where: Any) -> Any:
         """One loop over all elements of the axes, in row-major order."""
         rest = [d for d in range(a.ndim) if d not in axes]
         order = (*sorted(axes), *rest)
@@ -117,14 +134,14 @@ class Methods:
         else:
             first = spread_to(converted(as_array(start), a.dtype), shape)
 
-        def step(total, item):
+        def step(total: Value, item: tuple[Value | None, ...]) -> tuple[Value, None]:
             line, mask = item
             found = converted(self.function(total, line), a.dtype)
             return (found if mask is None else lax.select(mask, found, total)), None
 
         return lax.scan(step, first, (lines, masks))[0]
 
-    def accumulate(self, a, axis=0, dtype=None, out=None):
+    def accumulate(self, a: np.ndarray, axis: int = 0, dtype: Any = None, out: Any = None) -> Value:
         """The results of ``reduce`` up to each element along ``axis``: an array of the shape of ``a``."""
         self.binary("accumulate")
         no_out(f"{self.name}.accumulate", out)
@@ -138,14 +155,14 @@ class Methods:
             return a
         lines = moved(a, axis, 0)
 
-        def step(total, line):
+        def step(total: Value, line: Value) -> tuple[Value, ...]:
             found = converted(self.function(total, line), a.dtype)
             return found, found
 
         rest = lax.scan(step, lines[0], lines[1:])[1]
         return moved(lax.concatenate([lines[:1], rest], 0), 0, axis)
 
-    def reduceat(self, a, indices, axis=0, dtype=None, out=None):
+    def reduceat(self, a: Value, indices: Value, axis: int = 0, dtype: Any = None, out: Any = None) -> Value:
         """``reduce`` of the slices between positions: of ``a[i:j]`` for each ``i`` and the next ``j`` in
         ``indices``, of all after the last one; ``a[i]`` itself where ``j`` is not after ``i``.
 
@@ -165,7 +182,7 @@ class Methods:
         a = converted(a, dtypes.canonicalize(dtype))
         return moved(self.between(moved(a, axis, 0), at), 0, axis)
 
-    def between(self, lines, at):
+    def between(self, lines: Any, at: Any) -> Any:
         """One loop over the lines: each segment takes those that it holds."""
         n, k = lines.shape[0], at.shape[0]
         if not k:
@@ -175,7 +192,7 @@ class Methods:
         ends = lax.max(ends, lax.add(at, 1))
         shape = (k, *lines.shape[1:])
 
-        def step(total, item):
+        def step(total: Value, item: tuple[Value, ...]) -> tuple[Value, None]:
             i, line = item
             line = spread_to(line, shape)
             begun = wide(lax.eq(at, i), shape)
@@ -185,14 +202,14 @@ class Methods:
 
         return lax.scan(step, lax.full(shape, 0, lines.dtype), (lax.iota("int32", n), lines))[0]
 
-    def outer(self, A, B, /):
+    def outer(self, A: np.ndarray, B: np.ndarray, /) -> Value:
         """The function of all pairs: an array of the shape of ``A`` followed by that of ``B``."""
         if self.nin != 2:
             raise ValueError(f"{self.name}.outer needs a function of two arguments, this one has {self.nin}")
         A, B = array_of(f"{self.name}.outer", A), array_of(f"{self.name}.outer", B)
         return self.function(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), B)
 
-    def at(self, a, indices, b=None, /, *, inplace=True):
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: Any = True) -> Any:
         """A copy of ``a`` with the function applied at ``indices``, as often as an element is named.
 
         Args:
@@ -219,7 +236,7 @@ class Methods:
         places = lax.reshape(lax.iota("int32", a.size), a.shape)[indices]
         values = () if b is None else (lax.reshape(spread_to(b, places.shape), (places.size,)),)
 
-        def step(flat, item):
+        def step(flat: Value, item: tuple[Value, ...]) -> tuple[Value, None]:
             place, *rest = item
             return flat.at[place].set(converted(self.function(flat[place], *rest), a.dtype)), None
 
@@ -231,14 +248,14 @@ METHODS = ("at", "accumulate", "outer", "reduce", "reduceat")
 FACTS = ("nin", "nout", "nargs", "identity")
 
 
-def moved(x, source, destination):
+def moved(x: Value, source: int, destination: int) -> Value:
     """``x`` with one dimension moved."""
     order = [d for d in range(x.ndim) if d != source]
     order.insert(destination, source)
     return lax.transpose(x, tuple(order))
 
 
-def wide(mask, shape):
+def wide(mask: Value, shape: tuple[int, ...]) -> Any:
     """A vector of booleans along the first dimension of a shape."""
     return lax.broadcast_in_dim(mask, shape, (0,))
 
@@ -260,7 +277,9 @@ class ufunc(metaclass=UfuncType):
     nargs: int
     identity: Any
 
-    def __init__(self, func, /, nin, nout, *, name=None, nargs=None, identity=None):
+    def __init__(
+        self, func: Any, /, nin: Any, nout: Any, *, name: Any = None, nargs: Any = None, identity: Any = None
+    ) -> None:
         self.__name__ = name or getattr(func, "__name__", "ufunc")
         about = f"{self.__name__}: a function of {nin} elements, applied to arrays."
         self.__doc__ = f"{about} {func.__doc__ or ''}"
@@ -272,7 +291,7 @@ class ufunc(metaclass=UfuncType):
             setattr(self, method, folded(getattr(self.ufunc, method)))
 
     @folded
-    def __call__(self, *args, out=None, where=None):
+    def __call__(self, *args: Any, out: Any = None, where: Any = None) -> tuple[Value, ...] | Value:
         no_out(self.__name__, out)
         if where is not None:
             raise NotImplementedError(f"{self.__name__}: where= is not supported; use rabbet.numpy.where")
@@ -280,13 +299,13 @@ class ufunc(metaclass=UfuncType):
             raise TypeError(f"{self.__name__} takes {self.nin} arguments, got {len(args)}")
         return self.ufunc.function(*args)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"<rabbet.numpy.ufunc {self.__name__!r}>"
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash((self.__wrapped__, self.nin, self.nout, self.identity))
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return (
             type(other) is ufunc
             and (self.__wrapped__, self.nin, self.nout) == (other.__wrapped__, other.nin, other.nout)
@@ -294,7 +313,7 @@ class ufunc(metaclass=UfuncType):
         )
 
 
-def frompyfunc(func, /, nin, nout, *, identity=None):
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: int | None = None) -> ufunc:
     """A function of single elements as a ``ufunc``: it broadcasts, and has ``reduce``, ``accumulate``,
     ``reduceat``, ``outer`` and ``at``.
 
@@ -320,27 +339,27 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
 
 
 # -------------------------------------------------------------------------------------- NumPy's functions
-def by_function(function):
+def by_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """``reduce`` by a function of this package that takes a dtype."""
     return lambda a, axis, dtype, keepdims, initial, where: function(
         a, axis, dtype, keepdims=keepdims, initial=initial, where=where
     )
 
 
-def extreme_of(function):
+def extreme_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """``reduce`` by ``max`` or ``min``."""
 
-    def reduce(a, axis, dtype, keepdims, initial, where):
+    def reduce(a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Any:
         a = as_array(a) if dtype is None else converted(as_array(a), dtypes.canonicalize(dtype))
         return function(a, axis, keepdims=keepdims, initial=initial, where=where)
 
     return reduce
 
 
-def truth_of(function, combine):
+def truth_of(function: Callable[..., Any], combine: Callable[..., Any]) -> Callable[..., Any]:
     """``reduce`` by ``all`` or ``any``."""
 
-    def reduce(a, axis, dtype, keepdims, initial, where):
+    def reduce(a: np.ndarray, axis: int, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Value:
         out = function(a, axis, keepdims=keepdims, where=where)
         out = out if initial is None else combine(out, as_array(initial))
         return out if dtype is None else converted(out, dtypes.canonicalize(dtype))
@@ -348,24 +367,24 @@ def truth_of(function, combine):
     return reduce
 
 
-def sums(function):
+def sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """``accumulate`` by ``cumsum`` or ``cumprod``."""
     return lambda a, axis, dtype: function(a, axis, dtype)
 
 
-def running(name):
+def running(name: Any) -> Any:
     """``accumulate`` by a function of lax, by its name: the package that has it is not loaded yet."""
     return lambda a, axis, dtype: getattr(lax, name)(
         converted(a, a.dtype if dtype is None else dtypes.canonicalize(dtype)), axis
     )
 
 
-def counted(a):
+def counted(a: Value) -> DType:
     """The dtype in which booleans are added up."""
     return dtypes.scalar_dtype(int) if a.dtype == np.bool_ else a.dtype
 
 
-def give(function, nin=2, identity=None, **shortcuts):
+def give(function: Any, nin: Any = 2, identity: Any = None, **shortcuts: Any) -> None:
     """Hang the methods on one function."""
     methods = function.ufunc = Methods(function, function.__name__, nin, 1, identity, **shortcuts)
     for fact in FACTS:
@@ -374,7 +393,7 @@ def give(function, nin=2, identity=None, **shortcuts):
         setattr(function, method, folded(getattr(methods, method)))
 
 
-def give_all():
+def give_all() -> None:
     """Hang the methods on the functions that have them."""
     give(
         arithmetic.add, identity=0, reduce=by_function(reducing.sum), at="add",

@@ -5,18 +5,26 @@ the primitive at once, which is all that an eager ``tanh(x)`` should cost. In ev
 broadcasting and operation are one compiled program.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rabbet import Array
 from rabbet.extend.functions import eager_unary, fold_traceback, folds_itself, fused
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import Tracer
 from rabbet.numpy.support.arguments import check, promote, promote_to_float
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 ARRAYS = frozenset((Array, Tracer))
 NUMBERS = "iufc"
 FLOATS = "fc"
 
 
-def named(function, name, doc):
+def named(function: Callable[..., Any], name: str, doc: str) -> Any:
     """The function under its public name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -39,13 +47,22 @@ PROMOTED_TO_FLOAT = (
 )
 
 
-def with_contract(doc, contract):
+def with_contract(doc: str, contract: str) -> str:
     """A docstring with what holds for its kind of function between its first paragraph and its example."""
     said, gap, example = doc.partition("\n\n")
     return f"{said}\n\n    {contract}{gap}{example}"
 
 
-def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None, contract=SHAPE):
+def unary(
+    name: str,
+    primitive: Primitive | Callable[..., Any],
+    doc: str,
+    *,
+    kinds: str = NUMBERS,
+    prepare: Callable[..., Any] | None = None,
+    otherwise: Callable[..., Any] | None = None,
+    contract: str = SHAPE,
+) -> Callable[..., Any]:
     """Make a function of one array.
 
     Args:
@@ -60,7 +77,7 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None, 
     doc = with_contract(doc, contract)
     computation = otherwise or primitive
 
-    def prepared(x):
+    def prepared(x: Value | str) -> Any:
         if prepare is None:
             check(name, x)
             return computation(x)
@@ -68,7 +85,7 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None, 
 
     general = fused(named(prepared, name, doc))
 
-    def function(x, /):
+    def function(x: Any, /) -> Value:
         try:
             return primitive(x) if type(x) in ARRAYS and x.aval.kind in kinds else general(x)
         except Exception as error:
@@ -81,17 +98,26 @@ def unary(name, primitive, doc, *, kinds=NUMBERS, prepare=None, otherwise=None, 
     return named(function, name, doc)
 
 
-def to_float(name, x):
+def to_float(name: str, x: Value) -> Value:
     """``x`` in a float dtype."""
     return promote_to_float(name, x)[0]
 
 
-def float_unary(name, primitive, doc):
+def float_unary(name: str, primitive: Primitive | Callable[..., Any], doc: str) -> Callable[..., Any]:
     """Make a function of one array that computes in floats: integers and booleans are converted."""
     return unary(name, primitive, doc, kinds=FLOATS, prepare=to_float, contract=IN_FLOATS)
 
 
-def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=None, contract=PROMOTED):
+def binary(
+    name: str,
+    primitive: Any,
+    doc: str,
+    *,
+    kinds: str = NUMBERS,
+    prepare: Callable[..., Any] = promote,
+    otherwise: Callable[..., Any] | None = None,
+    contract: str = PROMOTED,
+) -> Callable[..., Any]:
     """Make a function of two arrays: promoted to one dtype, broadcast to one shape.
 
     Args:
@@ -107,12 +133,12 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
     doc = with_contract(doc, contract)
     computation = otherwise or primitive
 
-    def prepared(x, y):
+    def prepared(x: Value, y: Value) -> Any:
         return computation(*prepare(name, x, y))
 
     general = fused(named(prepared, name, doc))
 
-    def function(x, y, /):
+    def function(x: Value, y: Value, /) -> Value:
         try:
             if type(x) in ARRAYS:
                 aval = x.aval
@@ -132,7 +158,7 @@ def binary(name, primitive, doc, *, kinds=NUMBERS, prepare=promote, otherwise=No
     return folds_itself(named(function, name, doc))
 
 
-def float_binary(name, primitive, doc):
+def float_binary(name: str, primitive: Primitive, doc: str) -> Callable[..., Any]:
     """Make a function of two arrays that computes in floats."""
     return binary(name, primitive, doc, kinds=FLOATS, prepare=promote_to_float, contract=PROMOTED_TO_FLOAT)
 

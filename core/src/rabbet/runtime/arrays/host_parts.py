@@ -1,0 +1,34 @@
+"""Where values of the host go: the parts that devices here have, the physical type, the device."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rabbet import dtypes
+from rabbet.runtime.arrays.sharding import SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
+    from rabbet.runtime.arrays.sharding import Sharding
+
+
+def device_of(sharding: Sharding) -> Any:
+    """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
+    return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
+
+
+@functools.lru_cache(maxsize=1024)
+def parts_here(layout: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Which parts of an array the devices of this process have, in their order."""
+    indices = layout.devices_indices_map(shape)
+    return [indices[device] for device in layout.group.local_devices]
+
+
+def stored(host: np.ndarray, aval: ShapedArray) -> np.ndarray:
+    """A NumPy array of type ``aval`` (or of float0) as one of its physical type."""
+    if aval.physical is not aval and aval.dtype is dtypes.float0:
+        return np.zeros(aval.physical.shape, aval.physical.dtype)
+    return host if aval.codes is None else host.view(aval.codes)
