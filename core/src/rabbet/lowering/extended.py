@@ -19,14 +19,15 @@ EXTENDED = "extended"
 
 batching: Any = None
 move_axis: Any = None
+reshaped: Any = None
 
 
-def use_batching(table, mover):
-    """Name the table whose rules add a dimension, and ``mover(x, source, destination)``, which moves one.
-    Called once, by composition.
+def use_batching(table, mover, reshape):
+    """Name the table whose rules add a dimension, ``mover(x, source, destination)``, which moves one, and
+    ``reshape(x, shape)``. Called once, by composition.
     """
-    global batching, move_axis
-    batching, move_axis = table, mover
+    global batching, move_axis, reshaped
+    batching, move_axis, reshaped = table, mover, reshape
 
 
 def lowers_stored(op, *stored):
@@ -64,10 +65,20 @@ def physical(eqn):
         )
 
     def on_stored(*args):
-        out = own(op, *args) if own is not None else batched_over_last(op, args, ranks)
+        if own is None:
+            out = batched_over_last(op, args, ranks)
+        else:  # such rules speak of vectors: of what stores an element as one number, too
+            alone = own is not lowers_stored and not any(ranks)
+            out = own(op, *[as_vectors(x, a) if alone else x for x, a in zip(args, avals, strict=True)])
+            out = reshaped(out, eqn.outputs[0].aval.physical.shape) if alone else out
         return out if op.primitive.multiple_results else [out]
 
     return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
+
+
+def as_vectors(stored, aval):
+    """What stores elements as one number each, with a last dimension of size 1."""
+    return reshaped(stored, (*stored.shape, 1)) if aval.is_extended else stored
 
 
 def batched_over_last(op, args, ranks):

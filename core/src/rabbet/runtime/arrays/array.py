@@ -13,7 +13,7 @@ from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime.arrays import callback_errors, transfer_guards
+from rabbet.runtime.arrays import callback_errors, shown, transfer_guards
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_shards, raw_values, signals_while_reading
@@ -202,7 +202,7 @@ class Array(metaclass=ArrayType):
                         f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a "
                         "copy, which copy=False forbids"
                     )
-                return value.astype(dtype)
+                return dtypes.host_cast(value, np.dtype(dtype))
             return value.copy() if copy else value
         except Exception as error:
             fold_traceback(error)
@@ -214,6 +214,8 @@ class Array(metaclass=ArrayType):
         try:
             if signals_while_reading.pending:
                 signals_while_reading.forget()
+            if self.aval.codes is not None and dtypes.has_own_format(self.aval.dtype):
+                raise BufferError("NumPy cannot read these numbers; np.asarray(x, 'float32') converts them")
             return memoryview(self._value())
         except Exception as error:
             if is_of_handler(error):
@@ -226,11 +228,11 @@ class Array(metaclass=ArrayType):
 
     def item(self, *index):
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
-        return self._value().item(*index)
+        return shown.numbers(self).item(*index)
 
     def tolist(self):
         """The values as nested lists of Python scalars."""
-        return self._value().tolist()
+        return shown.numbers(self).tolist()
 
     def tobytes(self, order="C"):
         """The values as bytes, in row-major order by default."""
@@ -248,7 +250,7 @@ class Array(metaclass=ArrayType):
                 f"a complex array does not convert to {convert.__name__} "
                 f"({self.aval.str_short()}); take x.real or abs(x)"
             )
-        return convert(self._value()[()])
+        return convert(shown.numbers(self)[()])
 
     def __bool__(self):
         if self.aval.size != 1:
@@ -256,7 +258,7 @@ class Array(metaclass=ArrayType):
                 f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is "
                 "ambiguous; use x.any() or x.all()"
             )
-        return bool(self._value().reshape(())[()])
+        return bool(shown.numbers(self).reshape(())[()])
 
     def __int__(self):
         return self._scalar(int)
@@ -276,7 +278,7 @@ class Array(metaclass=ArrayType):
 
     def __format__(self, spec):
         if spec and self.aval.ndim == 0:
-            return format(self._value()[()], spec)
+            return format(shown.numbers(self)[()], spec)
         try:
             return format(str(self), spec)
         except ValueError:
@@ -286,21 +288,21 @@ class Array(metaclass=ArrayType):
             ) from None
 
     def __str__(self):
-        if isinstance(self.aval.dtype, dtypes.ExtendedDType) or not is_readable(self):
+        if shown.is_stored_only(self.aval.dtype) or not is_readable(self):
             return repr(self)
-        return str(self._value())
+        return str(shown.numbers(self))
 
     def __repr__(self):
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if not is_readable(self):
             return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
-        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+        if shown.is_stored_only(self.aval.dtype):
             stored = raw_values.to_numpy(self.raw)
             return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{stored}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        tail = f"dtype={self.aval.dtype.name}{weak})"
-        text = np.array2string(self._value(), separator=", ", prefix="Array(", suffix=",", threshold=1000)
+        tail = f"dtype={shown.name_of(self.aval.dtype)}{weak})"
+        text = shown.text(self, prefix="Array(")
         if self.aval.size == 0:
             text = f"[], shape={self.aval.shape}"
         last = text.rsplit("\n", 1)[-1]
@@ -312,7 +314,7 @@ class Array(metaclass=ArrayType):
         if self.raw.is_deleted():
             raise self.deleted()
         if self.aval.codes is not None:
-            name = self.aval.dtype.name
+            name = dtypes.spec(self.aval.dtype).name
             raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
         return raw_values.to_dlpack(self.raw, stream)
 

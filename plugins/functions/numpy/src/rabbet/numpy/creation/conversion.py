@@ -93,6 +93,9 @@ def copy_of_tracer(x):
 
 def converted(x, dtype):
     """``x`` as an array of ``dtype``, or of its own."""
+    if isinstance(dtype, dtypes.ExtendedDType):
+        x = converted(x, None)
+        return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
     if is_python_scalar(x):
@@ -156,7 +159,7 @@ def cast_numpy(x, dtype):
     x = np.asarray(x)
     if x.dtype.kind == "c" and dtypes.kind(dtype) not in "cb":
         x = x.real
-    return x.astype(dtype, copy=False)
+    return dtypes.host_cast(x, dtype)
 
 
 def is_known(dtype):

@@ -189,7 +189,7 @@ def polyder(p, m=1):
     if m >= n:
         return p[:0]
     factors = [math.perm(power, m) for power in range(n - 1, m - 1, -1)]
-    return lax.mul(p[: n - m], np.asarray(factors, np.float64).astype(p.dtype)) if m else p
+    return lax.mul(p[: n - m], dtypes.host_cast(np.asarray(factors, np.float64), p.dtype)) if m else p
 
 
 @fused(static=("m",))
@@ -223,7 +223,7 @@ def polyint(p, m=1, k=None):
     every = lax.concatenate([p, constants], 0)
     divisors = [math.perm(power, m) for power in range(n + m - 1, m - 1, -1)]
     divisors += [math.factorial(m - 1 - i) for i in range(m)]
-    return lax.div(every, np.asarray(divisors, np.float64).astype(p.dtype))
+    return lax.div(every, dtypes.host_cast(np.asarray(divisors, np.float64), p.dtype))
 
 
 # ------------------------------------------------------------------------------------------ roots, fitting

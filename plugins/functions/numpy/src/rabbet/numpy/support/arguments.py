@@ -186,7 +186,7 @@ def integer_dtype(name, dtype):
 
 def number(value, dtype):
     """A NumPy scalar of a dtype."""
-    return np.asarray(value).astype(dtype)[()]
+    return dtypes.host_cast(np.asarray(value), dtype)[()]
 
 
 def full_like(x, value):
