@@ -46,7 +46,8 @@ def shard_map(f=None, /, *, out_specs, in_specs=None, mesh=None, axis_names=froz
         which the devices hold the same value.
       mesh: a ``Mesh``, or an ``AbstractMesh`` like that of the arguments; by default that of ``set_mesh``, or
         of the ``shard_map`` around.
-      axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
+      axis_names: the axes over which arrays are taken apart, by default all, within another ``shard_map`` all
+        that it leaves; others stay the compiler's.
       check_vma: refuse results that may differ over an axis that their spec leaves out, and collectives that
         some devices may not come to.
 
@@ -103,7 +104,8 @@ class Mapped:
         if unknown:
             raise ShardingError(f"{self.who}: axis_names has {sorted(unknown)}, and the mesh is {mesh}")
         mesh = mesh.taken_apart(current.manual)  # by a shard_map around
-        return mesh, tuple([n for n in mesh.axis_names if not names or n in names])
+        left = [n for n in mesh.axis_names if n not in current.manual]
+        return mesh, tuple([n for n in mesh.axis_names if n in (names or left)])
 
     def specs(self, given, x, what, mesh, manual):
         """A spec for each leaf of ``x``."""
@@ -242,7 +244,7 @@ def as_written(x, wanted):
 def as_current(mesh, manual):
     """``mesh`` as the one that is meant where none is named, with these axes taken apart."""
     around = current.manual
-    within = None if mesh_in_use() == mesh else current.within(mesh)
+    within = None if current.innermost == mesh else current.within(mesh)
     current.manual = around.union(manual)
     try:
         yield
