@@ -416,12 +416,20 @@ def test_a_dtype_without_a_name_in_stablehlo_says_so():
 def test_a_dtype_that_is_stored_as_codes():
     six = partial(DTypeSpec, "float6_e2m3fn", ml_dtypes.float6_e2m3fn, None, bits=6)
     table = DTypeTable()
-    for spec in (
-        six("f", codes="uint8"),
-        six("f", codes="uint16", compute="float32"),
-        six("i", codes="uint8", compute="float32"),
+    half = lambda x: x
+    own = partial(DTypeSpec, mlir=None, kind="f", compute="float32")
+    for spec, said in (
+        (six("f", codes="uint8"), "computes in None"),
+        (six("f", codes="uint16", compute="float32"), "integers of 1 bytes"),
+        (six("f", codes="int8", compute="float32"), "sign and magnitude"),
+        (six("i", codes="uint8", compute="float32"), "kind 'f'"),
+        (six("f", codes="uint8", compute="float32", rounding="up"), "rounding='up'"),
+        (six("f", codes="uint8", compute="float32", encode=half), "give both"),
+        (six("f", encode=half, decode=half), "go with codes"),
+        (own("wide", None, codes="int32", encode=half, decode=half), "finfo"),
+        (own("bf", ml_dtypes.bfloat16, codes="uint16"), "give encode and"),
     ):
-        with pytest.raises(PluginConflictError, match=r"(?s)stored as .*codes='uint8', compute='float32'"):
+        with pytest.raises(PluginConflictError, match=said):
             table.add(spec)
     table.add(six("f", codes="uint8", compute="float32"))
     assert table.mlir_name("float6_e2m3fn") == "ui8" and table.itemsize_bits("float6_e2m3fn") == 8

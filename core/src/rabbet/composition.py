@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
+from rabbet.dtypes import host_formats
 from rabbet.errors import ConfigError, PluginError, RuleConflict
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import coded, extended
@@ -25,6 +26,7 @@ from rabbet.primitives.contracts import decomposed_types
 from rabbet.program import context
 from rabbet.rules import contracts, failures, primitive, rule_sets, tables
 from rabbet.rules.rule_sets import forget_lookups
+from rabbet.runtime import host_programs
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.evaluation import EVALUATION, default_moves
 from rabbet.runtime.housekeeping import clear_caches
@@ -54,8 +56,9 @@ def compose() -> None:
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
-    extended.use_batching(standard.batch, batching.move_axis)
+    extended.use_batching(standard.batch, batching.move_axis, lax.reshape)
     coded.use_operations(lax)
+    host_formats.evaluate_with(host_programs.evaluate)
     tables.set_bridges(find_rule_sets)
     rule_sets.set_refusal(refuse_announced)
     failures.set_official(official_packages)

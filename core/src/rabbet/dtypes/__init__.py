@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes import host_formats
 from rabbet.dtypes.specs import (
     DEFAULTS,
     DTypeSpec,
@@ -39,7 +40,8 @@ from rabbet.errors import TypePromotionError
 
 __all__ = [
     "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
-    "canonicalize_dtype", "codes", "extended", "find", "finfo", "float0", "iinfo", "inexact", "issubdtype",
+    "canonicalize_dtype", "codes", "extended", "find", "finfo", "float0",
+    "has_own_format", "host_cast", "iinfo", "inexact", "issubdtype",
     "itemsize_bits", "kind", "kind_rank", "mlir_name", "names", "narrow", "numpy_scalar", "prng_key",
     "promote", "promote_types", "requested", "result_type", "scalar_dtype", "scalar_type_of",
     "short_name", "spec",
@@ -170,7 +172,28 @@ def numpy_scalar(value: Any, dtype: Any) -> Any:
                 f"{info.max})\n  ask for a wider dtype, as in array({value}, dtype={wide!r})"
             )
     host = np.asarray(value)
-    return narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype)
+    return narrowed(host, dtype) if host.dtype.kind == "f" else host_cast(host, dtype)
+
+
+def host_cast(host: np.ndarray, dtype: Any) -> np.ndarray:
+    """A NumPy array in another dtype, as ``host.astype(dtype)``; formats that NumPy does not know go by their
+    own ``encode`` and ``decode``.
+
+    Example:
+      >>> rb.dtypes.host_cast(np.float32([1.5, -2]), np.dtype("int8"))
+      array([ 1, -2], dtype=int8)
+    """
+    return host_formats.cast(host, dtype, table.rows)
+
+
+def has_own_format(dtype: Any) -> bool:
+    """Whether a NumPy dtype has an ``encode`` and ``decode`` of its own, so that NumPy cannot read it.
+
+    Example:
+      >>> rb.dtypes.has_own_format(np.dtype("float32"))
+      False
+    """
+    return host_formats.own_format(dtype, table.rows) is not None
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes import host_formats
 from rabbet.dtypes.process_table import table
 from rabbet.messages.source_positions import stacklevel
 
@@ -24,6 +25,8 @@ def narrowed(host: np.ndarray, dtype: Any) -> np.ndarray:
     Raises:
       OverflowError: for an integer that does not fit; names the first one.
     """
+    if dtype.kind == "V" and dtype.names:
+        return host_formats.cast(host, dtype, table.rows)
     if not config.check_narrowing:
         with np.errstate(all="ignore"):
             return _as_type(host, dtype)

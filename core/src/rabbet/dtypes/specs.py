@@ -7,13 +7,14 @@ objects of a class of their own, ``ExtendedDType``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from rabbet.dtypes.host_formats import TABLE_BITS, Limits
 from rabbet.errors import PluginConflictError
 
 float0 = np.dtype([("float0", np.void, 0)])
@@ -45,6 +46,9 @@ class ExtendedDType:
 
     An array of it is stored as an array of ``physical_dtype`` with ``physical_shape`` appended to its shape.
     Subclasses set ``type``, an abstract class below ``extended``, for ``issubdtype``.
+    Where elements stand for numbers, methods ``encode(self, numbers)``, from an array of numbers to the array
+    that stores them, and ``decode(self, stored)``, back, say which: then ``rnp.array([1.5], dtype)`` and
+    ``x.astype`` convert, and elements that one number stores are printed as the numbers that they stand for.
 
     Example:
       >>> from rabbet.extend.dtype import ExtendedDType
@@ -56,6 +60,8 @@ class ExtendedDType:
 
     type = extended
     kind = "V"
+    encode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
 
     def __init__(self, name: str, physical_dtype: Any, physical_shape: Sequence[int] = ()) -> None:
         self.name = name
@@ -83,7 +89,9 @@ class DTypeSpec:
 
     Args:
       name: the dtype's name, ``"bfloat16"``.
-      numpy_dtype: the NumPy dtype or scalar type that stores it.
+      numpy_dtype: the NumPy dtype or scalar type that stores it. None, with ``decode``: one is made, of
+        elements without a meaning to NumPy, so that no extension in C is needed. ``np.asarray(x, "float32")``
+        gives the numbers then.
       mlir: its StableHLO element type, ``"bf16"``; None for a format that compilers do not know. With
         ``codes`` it computes all the same; without, arrays of it are stored only.
       kind: ``b`` bool, ``i`` and ``u`` integers, ``f`` float, ``c`` complex, ``V`` none of these.
@@ -93,14 +101,25 @@ class DTypeSpec:
       finfo: what ``finfo`` (for an integer: ``iinfo``) answers, or a function that makes it. None:
         NumPy's answer.
       compute: name of the dtype to calculate in where a backend stores this one but cannot calculate in it.
-      codes: name of the unsigned dtype that devices store instead, the bits of each element as a number,
-        for a real float that compilers do not know. Programs decode to ``compute``, calculate there, and
-        round each result to the nearest number, to the even one of two; beyond the largest they saturate.
+      codes: name of the integer dtype that devices store instead, the bits of each element as a number,
+        for a real format that compilers do not know. Programs decode to ``compute``, calculate there, and
+        encode each result.
+      decode: a function of an array of codes that returns the numbers, an array of ``compute``. It and
+        ``encode`` are programs, written with operators and functions of Rabbet. What the codes mean, in what
+        order they stand, and which are infinite or no number, is their affair: numbers are compared and
+        sorted by what ``decode`` says.
+      encode: a function of an array of ``compute`` that returns the codes of the numbers next to its
+        elements, an array of ``codes``; how it rounds is said by ``rounding``. Of float64 arrays the elements
+        are rounded to ``compute`` first. Without the two, a format of up to 8 bits is read by NumPy's own
+        dtype: sign and magnitude, rounded to the nearest number, to the even one of two, beyond the largest
+        one saturated.
       bits: bits of one element, where that is not ``8 * itemsize``.
       infinities, nan, negative_zero, zero: whether a float has these; most have them all.
       overflow: what becomes of a float beyond the largest one: ``"infinity"``, ``"nan"`` or ``"saturate"``.
         By default infinity, if there is one.
-      rounding: how a number between two of the format's is rounded, ``"nearest-even"``.
+      rounding: how a number between two of the format's is rounded: ``"nearest-even"`` (of two that are as
+        near the one whose code is even), ``"nearest"`` (either of the two), ``"toward-zero"``, ``"down"`` or
+        ``"other"``; ``rabbet.testing.check_dtype`` tries it.
 
     From these follow ``largest`` and ``smallest``, the ends of the numbers, and ``highest`` and ``lowest``,
     where maxima and minima begin: infinities, or the ends where a format has none.
@@ -132,6 +151,8 @@ class DTypeSpec:
     overflow: str | None = None
     rounding: str = "nearest-even"
     codes: str | None = None
+    decode: Callable[[Any], Any] | None = None
+    encode: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         rounded = self.kind in "fc"
@@ -142,9 +163,11 @@ class DTypeSpec:
             beyond = "infinity" if self.infinities else "nan" if self.nan else "saturate"
             object.__setattr__(self, "overflow", beyond)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype:
         """The NumPy dtype."""
+        if self.numpy_dtype is None:
+            return np.dtype([(self.name, f"V{np.dtype(self.codes).itemsize}")])
         return np.dtype(self.numpy_dtype)
 
     @property
@@ -157,6 +180,8 @@ class DTypeSpec:
         """What ``finfo`` answers for a float or complex dtype, ``iinfo`` for an integer; else None."""
         if self.finfo is not None:
             return self.finfo() if callable(self.finfo) else self.finfo
+        if self.decode is not None and self.storage_bits <= TABLE_BITS:
+            return Limits(self)
         ask = {"f": np.finfo, "c": np.finfo, "i": np.iinfo, "u": np.iinfo}.get(self.kind)
         return None if ask is None else ask(self.dtype)
 
@@ -190,16 +215,45 @@ class DTypeSpec:
         return complex(end, end) if self.kind == "c" else end
 
 
+ROUNDINGS = ("nearest-even", "nearest", "toward-zero", "down", "other")
+
+
 def check_codes(spec: DTypeSpec) -> None:
     """Refuse a row that is stored as codes and lacks what programs need of it."""
+    problem = _problem_with_codes(spec)
+    if problem is not None:
+        raise PluginConflictError(f"dtype {spec.name!r}, of kind {spec.kind!r}: {problem}")
+
+
+def _problem_with_codes(spec: DTypeSpec) -> str | None:
+    own = spec.decode is not None or spec.encode is not None
+    if spec.rounding not in ROUNDINGS:
+        return f"rounding={spec.rounding!r}; it is one of {', '.join(map(repr, ROUNDINGS))}"
     if spec.codes is None:
-        return
-    wanted = f"uint{8 * spec.dtype.itemsize}"
-    if spec.kind != "f" or spec.compute is None or spec.codes != wanted:
-        raise PluginConflictError(
-            f"dtype {spec.name!r}, of kind {spec.kind!r}, is stored as {spec.codes!r} and computes in "
-            f"{spec.compute!r}\n  to fix: codes={wanted!r}, compute='float32'; codes are for kind 'f'"
+        if own or spec.numpy_dtype is None:
+            return "encode, decode and numpy_dtype=None go with codes, such as codes='int16'"
+        return None
+    if spec.kind != "f" or spec.compute is None:
+        return (
+            f"it is stored as {spec.codes!r} and computes in {spec.compute!r}\n  to fix: kind 'f', "
+            "compute='float32'"
         )
+    codes = np.dtype(spec.codes)
+    if codes.kind not in "iu" or codes.itemsize != spec.dtype.itemsize:
+        return f"codes={spec.codes!r}; they are integers of {spec.dtype.itemsize} bytes, as an element has"
+    if own:
+        if spec.decode is None or spec.encode is None:
+            return "give both encode and decode"
+        if spec.storage_bits > TABLE_BITS and spec.finfo is None:
+            return f"with more than {TABLE_BITS} bits it needs a finfo=, with max, min, eps and tiny"
+        return None
+    if codes.kind != "u" or codes.itemsize > 1:
+        return (
+            f"codes={spec.codes!r}; of formats that NumPy's own dtype explains they are 'uint8', sign and "
+            "magnitude\n  to fix: give encode and decode, programs from and to the dtype in which it "
+            "computes (docs/extend.md#a-dtype)"
+        )
+    return None
 
 
 def _core_specs() -> Iterator[DTypeSpec]:

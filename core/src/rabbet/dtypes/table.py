@@ -61,6 +61,7 @@ class DTypeTable:
         self._lock = threading.RLock()
         self._by_name = {spec.name: spec for spec in specs}
         self._by_dtype = {spec.dtype: spec for spec in specs}
+        self.rows = self._by_dtype  # by the NumPy dtype
         self._known: dict[Any, Any] = {float0: float0}
         for spec in specs:
             self._remember(spec)
@@ -123,7 +124,8 @@ class DTypeTable:
 
     def _remember(self, spec: DTypeSpec) -> None:
         for form in (spec.dtype, spec.dtype.type, spec.name):
-            self._known[form] = spec.dtype
+            if form is not np.void:  # of a format that NumPy does not know
+                self._known[form] = spec.dtype
 
     def specs(self) -> tuple[DTypeSpec, ...]:
         """The rows that are known so far, in the order in which they came."""
@@ -167,8 +169,7 @@ class DTypeTable:
         if isinstance(found, ExtendedDType):
             raise TypeError(
                 f"{found} is an extended dtype, which has no row in the table\n  ask the dtype itself: its "
-                "name, "
-                f"physical_dtype ({found.physical_dtype.name}) and physical_shape {found.physical_shape}"
+                f"name, physical_dtype ({found.physical_dtype.name}) and physical_shape {found.physical_shape}"
             )
         return self._by_dtype[found]
 
@@ -177,8 +178,7 @@ class DTypeTable:
 
         Args:
           dtype: a dtype, its name, a scalar type, or anything with a ``dtype``. ``int``, ``float`` and
-          ``complex`` mean
-            the default width; every other dtype means itself.
+            ``complex`` mean the default width; every other dtype means itself.
 
         Raises TypeError for a dtype that no installed package knows.
 
@@ -206,7 +206,9 @@ class DTypeTable:
                 raise TypeError(f"{dtype!r} is not a dtype: expected a name, a scalar type or a dtype{sizes}")
             return self.canonicalize(dtype.dtype)
         numpys = parsed(dtype)
-        spec = self.find(numpys.name if numpys is not None else dtype)
+        spec = self.find(dtype if numpys is None else numpys.names[0] if numpys.names else numpys.name)
+        if spec is not None and numpys is not None and numpys.names and numpys != spec.dtype:
+            spec = None
         if spec is None:
             raise TypeError(
                 f"dtype {numpys.name if numpys is not None else dtype!r} is not known\n"
@@ -289,7 +291,7 @@ class DTypeTable:
         return name
 
     def codes(self, dtype: Any) -> np.dtype | None:
-        """The unsigned dtype that devices store instead of ``dtype``, for formats that compilers do not know.
+        """The integer dtype that devices store instead of ``dtype``, for formats that compilers do not know.
 
         Example:
           >>> rb.dtypes.codes(np.dtype("float32")) is None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rabbet.dtypes import DTypeSpec, ExtendedDType
+from rabbet.dtypes import DTypeSpec, ExtendedDType, host_cast
 from rabbet.lowering.extended import lowers_stored
 
 __all__ = [
     "DTypeSpec",
     "ExtendedDType",
+    "host_cast",
     "lowers_stored",
 ]
 

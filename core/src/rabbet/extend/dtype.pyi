@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class DTypeSpec:
     """One row of the table, as a value."""
-    def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ..., codes: Any = ...) -> None: ...
+    def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ..., codes: Any = ..., decode: Any = ..., encode: Any = ...) -> None: ...
     name: Any
     numpy_dtype: Any
     mlir: Any
@@ -28,8 +28,9 @@ class DTypeSpec:
     overflow: Any
     rounding: Any
     codes: Any
-    @property
-    def dtype(self) -> Any: ...
+    decode: Any
+    encode: Any
+    dtype: Any
     highest: Any
     largest: Any
     limits: Any
@@ -41,6 +42,8 @@ class DTypeSpec:
 class ExtendedDType:
     """A dtype of our own making, such as that of random keys. Two of the same class and name are equal."""
     def __init__(self, name: str, physical_dtype: Any, physical_shape: Any = ...) -> None: ...
+    encode: Any
+    decode: Any
     name: Any
     physical_dtype: Any
     physical_shape: Any
@@ -48,4 +51,5 @@ class ExtendedDType:
     def itemsize(self) -> Any: ...
     kind: Any
     type: Any
+def host_cast(host: Any, dtype: Any) -> Any: ...
 def lowers_stored(op: Any, *stored: Any) -> Any: ...

@@ -84,7 +84,7 @@ def cast_operand(x: ArrayLike, aval: ShapedArray, dtype: DTypeLike, weak: bool =
     if aval.dtype == dtype and (weak or not aval.weak_type or aval.ndim == 0):
         return x
     if isinstance(x, (np.ndarray, np.generic)):
-        host = np.asarray(x).astype(dtype)
+        host = dtypes.host_cast(np.asarray(x), dtype)
         if dtypes.narrow(dtype) == dtype:
             return host
         # NumPy values of 64 bits would be narrowed again by whoever takes them next.

@@ -11,6 +11,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
+from rabbet.primitives.stored import from_physical, to_physical
 from rabbet.program import python_scalars
 from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.arrays import values
@@ -51,11 +52,16 @@ def in_type(operand: ArrayLike, dtype: Any, weak: bool) -> ArrayOrTracer:
     aval = typeof(operand)
     if aval.dtype == dtype and aval.weak_type == weak and hasattr(operand, "aval"):
         return operand
+    if isinstance(dtype, dtypes.ExtendedDType) and dtype.encode is not None and not aval.is_extended:
+        stored = dtype.encode(operand if hasattr(operand, "aval") else to_array(operand))
+        return from_physical(stored, dtype=dtype)
+    if aval.is_extended and aval.dtype.decode is not None and aval.dtype != dtype:
+        return in_type(aval.dtype.decode(to_physical(operand)), dtype, weak)
     if isinstance(operand, np.ndarray) and operand.dtype != aval.dtype and dtypes.kind(dtype) in "biufc":
         # 64 bits, whose dtype is asked for by name: not narrowed on the way.
         real = operand.dtype.kind == "c" and dtypes.kind(dtype) != "c"
         host = operand.real if real else operand
-        return to_array(host if host.dtype == dtype else host.astype(dtype), dtype=dtype)
+        return to_array(dtypes.host_cast(host, dtype), dtype=dtype)
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
         operand = python_scalars.typed(
             dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype

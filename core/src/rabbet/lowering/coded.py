@@ -14,6 +14,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import NotOfferedError
+from rabbet.messages.function_names import address
 from rabbet.program.avals import ShapedArray
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
@@ -45,7 +46,7 @@ def is_aware(primitive: Any) -> Any:
 
 def bits_of(value: Any, aval: Any) -> Any:
     """The codes of a NumPy array or number, for a type that is stored as such."""
-    return np.asarray(value).astype(aval.dtype).view(aval.codes)
+    return dtypes.host_cast(np.asarray(value), aval.dtype).view(aval.codes)
 
 
 @functools.cache
@@ -56,8 +57,14 @@ def numbers(dtype: Any) -> Any:
     return codes.view(dtype).astype("float64")
 
 
-def decoded(codes: Any, dtype: Any, wide: Any) -> Any:
-    """What codes of a dtype stand for, in a wider one: a look into the table of all numbers."""
+def decoded(codes, dtype, wide):
+    """What codes of a dtype stand for, in a wider one: by the dtype's own program, or else by a look into the
+    table of all numbers.
+    """
+    own = dtypes.spec(dtype)
+    if own.decode is not None:
+        found = checked(own.decode(codes), codes.shape, own.compute, own, own.decode)
+        return operations.convert_element_type(found, wide)
     lax, positive = operations, numbers(dtype)
     table = np.concatenate([positive, -positive]).astype(wide)
     inside = lax.convert_element_type(codes & codes.dtype.type(len(table) - 1), "int32")
@@ -66,13 +73,17 @@ def decoded(codes: Any, dtype: Any, wide: Any) -> Any:
     return lax.gather(table, inside, at, slice_sizes=(1,), mode="promise_in_bounds")
 
 
-def encoded(x: Any, dtype: Any) -> Any:
-    """The codes of the numbers next to those of a float array.
+def encoded(x, dtype):
+    """The codes of the numbers next to those of a float array: by the dtype's own program, or as follows.
 
     A number's code is the count of the midpoints of neighbours below it. One that lies on a midpoint goes to
     the even code. NaN, which such formats lack, becomes a zero of the other sign. All that is as in
     ml_dtypes, but for numbers of float64, which it rounds to float32 first.
     """
+    own = dtypes.spec(dtype)
+    if own.encode is not None:
+        x = operations.convert_element_type(x, own.compute)
+        return checked(own.encode(x), x.shape, own.codes, own, own.encode)
     lax, positive, codes = operations, numbers(dtype), dtypes.codes(dtype)
     wide = x.dtype.type
     size = lax.abs(x)
@@ -89,7 +100,28 @@ def encoded(x: Any, dtype: Any) -> Any:
     return lax.select(negative, found + sign, found)
 
 
-def widened(eqn: Any) -> Any:
+def checked(out, shape, dtype, spec, function):
+    """What a row's ``encode`` or ``decode`` returned, if that is an array of the right type.
+
+    Raises:
+      TypeError: names the dtype and the function.
+    """
+    found, wanted = typeof(out), ShapedArray(shape, np.dtype(dtype))
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        name = "encode" if function is spec.encode else "decode"
+        raise TypeError(
+            f"{name} of the dtype {spec.name!r} ({address(function)}) returned {found.str_short()}; expected "
+            f"is {wanted.str_short()}"
+        )
+    return out
+
+
+def is_one(value, dtypes_of_codes):
+    """Whether a parameter is one of these dtypes."""
+    return isinstance(value, np.dtype) and any(value == dtype for dtype in dtypes_of_codes)
+
+
+def widened(eqn):
     """The program on codes that an equation amounts to, with the arrays that it uses.
 
     Raises:
@@ -99,7 +131,7 @@ def widened(eqn: Any) -> Any:
     ours = [a.dtype for a in (*ins, *outs) if a.codes is not None]
     doubles = any(a.dtype.name in ("float64", "complex128") for a in ins if not a.is_extended)
     wide = np.dtype("float64" if doubles else dtypes.spec(ours[0]).compute)
-    params = {name: wide if any(value is d for d in ours) else value for name, value in op.params.items()}
+    params = {name: wide if is_one(value, ours) else value for name, value in op.params.items()}
 
     def on_codes(*arrays: Any) -> Any:
         given = [decoded(x, a.dtype, wide) if a.codes is not None else x for x, a in zip(arrays, ins)]
@@ -108,7 +140,7 @@ def widened(eqn: Any) -> Any:
         for y in found:
             if typeof(y).codes is not None:
                 raise NotOfferedError(
-                    f"{op.primitive.name!r} on {ours[0].name}: compilers have no such type\n"
+                    f"{op.primitive.name!r} on {dtypes.spec(ours[0]).name}: compilers have no such type\n"
                     f"  to fix: convert first, x.astype('{wide.name}')"
                 )
         return [encoded(y, a.dtype) if a.codes is not None else y for y, a in zip(found, outs, strict=True)]

@@ -24,7 +24,7 @@ def dense(value: Any, dtype: DType) -> str:
       >>> dense(np.arange(3), np.dtype("int32"))
       'dense<[0, 1, 2]>'
     """
-    array = np.asarray(value).astype(dtype)
+    array = dtypes.host_cast(np.asarray(value), dtype)
     if array.ndim == 0 or (
         array.size and (array == array.reshape(-1)[0]).all() and not _has_signed_zero(array)
     ):

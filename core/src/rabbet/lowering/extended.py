@@ -30,14 +30,15 @@ EXTENDED = "extended"
 
 batching: Any = None
 move_axis: Any = None
+reshaped: Any = None
 
 
-def use_batching(table: RuleTable, mover: Callable[..., Any]) -> None:
-    """Name the table whose rules add a dimension, and ``mover(x, source, destination)``, which moves one.
-    Called once, by composition.
+def use_batching(table, mover, reshape):
+    """Name the table whose rules add a dimension, ``mover(x, source, destination)``, which moves one, and
+    ``reshape(x, shape)``. Called once, by composition.
     """
-    global batching, move_axis
-    batching, move_axis = table, mover
+    global batching, move_axis, reshaped
+    batching, move_axis, reshaped = table, mover, reshape
 
 
 def lowers_stored(op: Site, *stored: Any) -> Any:
@@ -74,14 +75,24 @@ def physical(eqn: Equation) -> Jaxpr:
             "physical_shape=(n,)"
         )
 
-    def on_stored(*args: Value) -> list[Value]:
-        out = own(op, *args) if own is not None else batched_over_last(op, args, ranks)
+    def on_stored(*args):
+        if own is None:
+            out = batched_over_last(op, args, ranks)
+        else:  # such rules speak of vectors: of what stores an element as one number, too
+            alone = own is not lowers_stored and not any(ranks)
+            out = own(op, *[as_vectors(x, a) if alone else x for x, a in zip(args, avals, strict=True)])
+            out = reshaped(out, eqn.outputs[0].aval.physical.shape) if alone else out
         return out if op.primitive.multiple_results else [out]
 
     return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
 
 
-def batched_over_last(op: Op, args: tuple[Value, ...], ranks: list[int]) -> Value:
+def as_vectors(stored, aval):
+    """What stores elements as one number each, with a last dimension of size 1."""
+    return reshaped(stored, (*stored.shape, 1)) if aval.is_extended else stored
+
+
+def batched_over_last(op, args, ranks):
     """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
     if not any(ranks):
         return op(*args)

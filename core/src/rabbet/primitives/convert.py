@@ -29,8 +29,9 @@ def convert_aval(x: ShapedArray, new_dtype: DType, weak_type: bool = False) -> S
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
             raise TypeError(
-                f"cannot convert {x.str_short()} to {new_dtype}: an extended dtype converts to no other; "
-                "random.key_data gives the bits of keys, rabbet.extend.primitive.to_physical what any stores"
+                f"cannot convert {x.str_short()} to {new_dtype}: an extended dtype without encode and decode "
+                "converts to no other; random.key_data gives the bits of keys, "
+                "rabbet.extend.primitive.to_physical what any stores"
             )
     return ShapedArray(x.shape, new_dtype, weak_type)
 

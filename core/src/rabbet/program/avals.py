@@ -15,6 +15,7 @@ from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
+from rabbet.program.over_devices import stands_for
 from rabbet.program.unplaced import Unplaced
 
 if TYPE_CHECKING:
@@ -203,7 +204,13 @@ class ShapedArray:
         """
         return None if self.spread is None else self.spread.memory
 
-    def strip_weak_type(self) -> Any:
+    def stands_for(self, other):
+        """Whether a value of this type may stand where one of type ``other`` is expected, as far as types
+        speak of devices: one that may differ between these is no value that they share.
+        """
+        return self.spread is other.spread or stands_for(self, other)
+
+    def strip_weak_type(self):
         """``strong``, by JAX's name."""
         return self.strong()
 

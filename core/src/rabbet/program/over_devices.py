@@ -54,7 +54,13 @@ class OverDevices:
         """
         raise NotImplementedError(f"{type(self).__name__} must type results: define results")
 
-    def fitted(self, x: Any, aval: Any) -> Any:
+    def stands_for(self, other):
+        """Whether a value of such a type may stand where one is expected whose type says ``other`` (or None)
+        in this regard, so that nothing but its place changes.
+        """
+        return True
+
+    def fitted(self, x, aval):
         """``x`` as a value of type ``aval``, whose ``spread`` is this one where it has any; else that of
         ``x`` is.
         """
@@ -241,7 +247,13 @@ def fitted_over(x: Any, have: Any, aval: Any) -> Any:
     return x
 
 
-def joined_over(one: Any, other: Any) -> Any:
+def stands_for(aval, other):
+    """Whether a value of type ``aval`` may stand where ``other`` is expected: see ``OverDevices``."""
+    wanted = parts_of(other.spread)
+    return all(part.stands_for(wanted.get(kind)) for kind, part in parts_of(aval.spread).items())
+
+
+def joined_over(one, other):
     """What covers two words of types on devices, each of which may be None."""
     if one is other or other is None:
         return one
@@ -253,5 +265,5 @@ def joined_over(one: Any, other: Any) -> Any:
 
 __all__ = [
     "OverDevices", "Several", "fitted_over", "joined_over", "memory_of", "part_of", "results_over",
-    "with_part",
+    "stands_for", "with_part",
 ]  # fmt: skip

@@ -118,6 +118,10 @@ def typed_scalar(value: Any, aval: ShapedArray) -> np.generic:
 def typed(value: Any, dtype: DType) -> Any:
     """A scalar operand of exactly ``dtype``: a NumPy scalar, one that says so where NumPy's is narrowed."""
     host = np.asarray(value)
+    if dtypes.has_own_format(dtype):  # a number that says of itself that it is one of these
+        made = _classes[np.dtype("float64")](dtypes.host_cast(host, np.dtype("float64"))[()])
+        made.aval = ShapedArray((), dtype)
+        return made
     scalar = (narrowed(host, dtype) if host.dtype.kind == "f" else host.astype(dtype))[()]
     return scalar if dtypes.narrow(scalar.dtype) == dtype else typed_scalar(scalar, ShapedArray((), dtype))
 

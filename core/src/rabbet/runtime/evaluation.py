@@ -177,7 +177,8 @@ def spread_over(
     spread = device_spread.spread_of(arrays, device, None, places)
     if op.primitive.place is None or op.primitive.special:
         return spread
-    return spread._replace(like=op.params[op.primitive.place])  # as told, whatever the operands are like
+    told = op.params[op.primitive.place].on(device)
+    return spread._replace(like=told)  # whatever the operands are like
 
 
 def executable(

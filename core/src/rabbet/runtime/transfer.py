@@ -252,6 +252,7 @@ def put_leaf(x: Any, device: Any, may_alias: bool = True) -> Value:
     if device is not None and hasattr(type(device), "__place_of__"):
         device = device.__place_of__(x)
     if isinstance(device, Sharding):
+        device.refuse_unsettled("device_put")
         with transfer_guards.explicit():
             out = lay_out(x, device)
             return out if may_alias or out is not x else out.__deepcopy__({})

@@ -86,25 +86,49 @@ def test_libraries_find_what_import_jax_loads(child):
     assert "found" in out
 
 
-def test_kernels_in_pallas_can_be_imported_and_not_called(child):
+def test_kernels_of_jax_can_be_imported_and_not_called_where_jax_is_not(child):
     """Keras imports some at its head."""
     out = child(
         """
+        import rabbet_jax.finder
+        rabbet_jax.finder.OF_JAX = ()
         from jax.experimental.pallas.ops.tpu.splash_attention import make_splash_mha, CausalMask
         from jax.experimental import pallas as pl
         import jax.experimental.pallas.ops.tpu as kernels
         assert kernels.splash_attention.CausalMask is CausalMask
-        for absent in (pl.pallas_call, make_splash_mha):
+        from jax.experimental.pallas import mosaic_gpu, tpu, triton
+        for absent, why in ((make_splash_mha, "jax is not installed"), (mosaic_gpu.kernel, "Mosaic GPU"),
+                            (pl.no_such_name, "does not have it"), (tpu.no_such_name, "does not have it")):
             try:
                 absent(None)
             except NotImplementedError as error:
-                assert "Rabbet has no Pallas" in str(error), error
+                assert why in str(error), error
             else:
                 raise AssertionError(absent)
         print("refused")
         """
     )
     assert "refused" in out
+
+
+def test_pallas(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        from jax.experimental import pallas as pl
+        from jax.experimental.pallas import tpu as pltpu, triton as plgpu
+        def kernel(x, out, scratch):
+            scratch[...] = plgpu.load(x.at[pl.ds(0, 4)], mask=jnp.arange(4) < 3, other=0)
+            out[...] = scratch[...] + pl.program_id(0)
+        call = pl.pallas_call(
+            kernel, jax.ShapeDtypeStruct((8,), jnp.int32), grid=(2,),
+            in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+            out_specs=pl.BlockSpec((4,), lambda i: (i,)), scratch_shapes=[pltpu.VMEM((4,), jnp.int32)],
+            compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)))
+        print(jax.jit(call)(jnp.arange(8)).tolist())
+        """
+    )
+    assert out.splitlines() == ["[0, 1, 2, 0, 5, 6, 7, 1]"]
 
 
 def test_modules_of_which_there_are_names_only(child):

@@ -17,8 +17,7 @@ from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime.arrays import callback_errors, transfer_guards
-from rabbet.runtime.arrays.host_parts import device_of, parts_here, stored
+from rabbet.runtime.arrays import callback_errors, shown, transfer_guards
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_shards, raw_values, signals_while_reading
@@ -213,7 +212,7 @@ class Array(metaclass=ArrayType):
                         f"converting {self.aval.str_short()} to {np.dtype(dtype)} needs a "
                         "copy, which copy=False forbids"
                     )
-                return value.astype(dtype)
+                return dtypes.host_cast(value, np.dtype(dtype))
             return value.copy() if copy else value
         except Exception as error:
             fold_traceback(error)
@@ -225,6 +224,8 @@ class Array(metaclass=ArrayType):
         try:
             if signals_while_reading.pending:
                 signals_while_reading.forget()
+            if self.aval.codes is not None and dtypes.has_own_format(self.aval.dtype):
+                raise BufferError("NumPy cannot read these numbers; np.asarray(x, 'float32') converts them")
             return memoryview(self._value())
         except Exception as error:
             if is_of_handler(error):
@@ -237,11 +238,11 @@ class Array(metaclass=ArrayType):
 
     def item(self, *index: int) -> float:
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
-        return self._value().item(*index)
+        return shown.numbers(self).item(*index)
 
     def tolist(self) -> Any:
         """The values as nested lists of Python scalars."""
-        return self._value().tolist()
+        return shown.numbers(self).tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The values as bytes, in row-major order by default."""
@@ -259,7 +260,7 @@ class Array(metaclass=ArrayType):
                 f"a complex array does not convert to {convert.__name__} "
                 f"({self.aval.str_short()}); take x.real or abs(x)"
             )
-        return convert(self._value()[()])
+        return convert(shown.numbers(self)[()])
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -267,7 +268,7 @@ class Array(metaclass=ArrayType):
                 f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is "
                 "ambiguous; use x.any() or x.all()"
             )
-        return bool(self._value().reshape(())[()])
+        return bool(shown.numbers(self).reshape(())[()])
 
     def __int__(self) -> Any:
         return self._scalar(int)
@@ -287,7 +288,7 @@ class Array(metaclass=ArrayType):
 
     def __format__(self, spec: str) -> str:
         if spec and self.aval.ndim == 0:
-            return format(self._value()[()], spec)
+            return format(shown.numbers(self)[()], spec)
         try:
             return format(str(self), spec)
         except ValueError:
@@ -296,22 +297,22 @@ class Array(metaclass=ArrayType):
                 "each of its numbers: numpy.array2string(x, formatter=...)"
             ) from None
 
-    def __str__(self) -> str:
-        if isinstance(self.aval.dtype, dtypes.ExtendedDType) or not is_readable(self):
+    def __str__(self):
+        if shown.is_stored_only(self.aval.dtype) or not is_readable(self):
             return repr(self)
-        return str(self._value())
+        return str(shown.numbers(self))
 
     def __repr__(self) -> str:
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if not is_readable(self):
             return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
-        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+        if shown.is_stored_only(self.aval.dtype):
             stored = raw_values.to_numpy(self.raw)
             return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{stored}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        tail = f"dtype={self.aval.dtype.name}{weak})"
-        text = np.array2string(self._value(), separator=", ", prefix="Array(", suffix=",", threshold=1000)
+        tail = f"dtype={shown.name_of(self.aval.dtype)}{weak})"
+        text = shown.text(self, prefix="Array(")
         if self.aval.size == 0:
             text = f"[], shape={self.aval.shape}"
         last = text.rsplit("\n", 1)[-1]
@@ -330,7 +331,7 @@ class Array(metaclass=ArrayType):
         if self.raw.is_deleted():
             raise self.deleted()
         if self.aval.codes is not None:
-            name = self.aval.dtype.name
+            name = dtypes.spec(self.aval.dtype).name
             raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
         return raw_values.to_dlpack(self.raw, stream)
 

@@ -42,6 +42,16 @@ class Sharding:
     # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
     order: tuple | None = None
 
+    # Whether it names devices; one that does not is meant on those on which the program runs (``on``).
+    has_devices: bool = True
+
+    def on(self, group) -> "Sharding":
+        """The same on the devices of a group, for one that names none; else itself."""
+        return self
+
+    def refuse_unsettled(self, who) -> None:
+        """Refuse a sharding that leaves something to the compiler, where ``who`` needs all of it."""
+
     @property
     def by_rows(self) -> Sharding:
         """The same without an order of the dimensions."""

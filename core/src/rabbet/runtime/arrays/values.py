@@ -296,6 +296,8 @@ def common_device(values: Any, what: Any, name: Any = "argument {}".format, plac
     """
     found = None
     for sharding in places:
+        if not sharding.has_devices:
+            continue
         if found is None:
             found = sharding.group
         elif sharding.group is not found:
@@ -314,8 +316,13 @@ def common_device(values: Any, what: Any, name: Any = "argument {}".format, plac
                     if places and not any(s.committed and s.device is found for s in specs_of(values)):
                         raise ShardingError(not_there(values, what, name, x, found))
                     raise ValueError(different_devices(values, what, name))
+    nameless = [s for s in places if not s.has_devices]
     if found is not None:
+        for sharding in nameless:
+            sharding.on(found)  # which refuses another number of devices
         return found, True
+    if nameless:
+        return nameless[0].group, True  # it says what to do
     return default_device(), False
 
 

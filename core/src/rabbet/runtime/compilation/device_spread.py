@@ -66,7 +66,8 @@ def spread_of(
       True
     """
     ins = tuple([a.spec.layout for a in arrays])
-    kinds = [s.by_rows for s in (*ins, *(outs or ()), *sorted(places, key=str)) if s is not None]
+    given = (*ins, *(outs or ()), *sorted(places, key=str))
+    kinds = [s.on(group).by_rows for s in given if s is not None]
     like = next((s for s in kinds if type(s) is not EverywhereSharding), None)
     return Spread(group, ins, outs, like)
 

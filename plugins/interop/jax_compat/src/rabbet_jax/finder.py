@@ -127,8 +127,21 @@ def _of_rabbet(rest):
     return found
 
 
+# Modules that use public names of jax alone: where jax is installed, they are run from its files, on Rabbet.
+OF_JAX = ("experimental.pallas.ops",)
 # What jaxlib asks JAX for when it takes an array over several devices apart; without it, it does so alone.
 OF_JAXLIB = ("_src.sharding_impls",)
+
+
+def _file_of_jax(fullname):
+    """How a module of ``OF_JAX`` is loaded from the files of jax; None for others, and where jax is not."""
+    rest = fullname[4:]
+    if not any(rest == module or rest.startswith(f"{module}.") for module in OF_JAX):
+        return None
+    jax = importlib.machinery.PathFinder.find_spec("jax", sys.path)
+    folders = (jax.submodule_search_locations or []) if jax is not None else []
+    above = [os.path.join(folder, *rest.split(".")[:-1]) for folder in folders]
+    return importlib.machinery.PathFinder.find_spec(fullname, above)
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -138,6 +151,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if fullname != "jax" and not fullname.startswith("jax."):
             return None
         rest = fullname[4:]
+        if (own := _file_of_jax(fullname)) is not None:
+            return own
         sources = [module for module in (_overlay(rest), _of_rabbet(rest)) if module is not None]
         if not sources and (above := _open_above(rest)) is not None:
             sources = [above]

@@ -4,17 +4,19 @@ import functools
 import operator
 
 import numpy as np
-from rabbet import Array, config, lax, tree
+from rabbet import Array, lax, tree
 from rabbet.extend.cells import read
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas import blocks, checking, ids, programs, trees
-from rabbet_pallas.calls import Call, Scratch
+from rabbet_pallas.calls import Call
+from rabbet_pallas.debugging import poisons
 from rabbet_pallas.memory import type_of
 from rabbet_pallas.primitive import pallas_call as pallas_call_p
 from rabbet_pallas.references import Ref
+from rabbet_pallas.scopes import is_memory, scratch_of
 from rabbet_pallas.specs import GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
 
 
@@ -120,7 +122,9 @@ class Tracing:
         """The ``Call`` for operands of these types."""
         shapes, self.out_tree = tree.flatten(self.out_shape, is_leaf=lambda x: isinstance(x, MemoryRef))
         results = [ShapedArray(tuple(s.shape), s.dtype) for s in shapes]
-        block = functools.partial(blocks.block, grid=self.grid, prefetch=prefetch)
+        block = functools.partial(
+            blocks.block, grid=self.grid, prefetch=prefetch, prefetch_tree=self.prefetch_tree
+        )
         in_specs = trees.spread(self.spec.in_specs, args, f"kernel {self.name!r}: in_specs")
         leaves = tree.unflatten(self.out_tree, results)
         out_specs = trees.spread(self.spec.out_specs, leaves, f"kernel {self.name!r}: out_specs")
@@ -133,15 +137,13 @@ class Tracing:
                   what=f"kernel {self.name!r}: result {i}")
             for i, (s, a, shape) in enumerate(zip(out_specs, results, shapes, strict=True))
         ]  # fmt: skip
-        scratch, self.scratch_tree = tree.flatten(
-            self.spec.scratch_shapes, is_leaf=lambda x: not isinstance(x, (dict, list, tuple))
-        )
+        scratch, self.scratch_tree = tree.flatten(self.spec.scratch_shapes, is_leaf=is_memory)
         scratch = [scratch_of(s) for s in scratch]
         jaxpr = self.program(prefetch, ins, outs, scratch)
         return Call(
             self.name, self.grid, semantics(self.options["params"], self.grid, self.name), tuple(prefetch),
             tuple(ins), tuple(outs), tuple(scratch), self.shared(len(prefetch), ins, outs), jaxpr,
-            poison=config.enable_checks, **self.options,
+            poison=poisons(), **self.options,
         )  # fmt: skip
 
     def program(self, prefetch, ins, outs, scratch):
@@ -234,19 +236,4 @@ def space_of(shape):
     return getattr(shape, "memory_space", None)
 
 
-def scratch_of(given):
-    """A ``Scratch`` for an entry of ``scratch_shapes``."""
-    if callable(getattr(given, "get_ref_aval", None)):
-        given = given.get_ref_aval()
-    if not isinstance(given, MemoryRef):
-        raise TypeError(
-            f"scratch_shapes has {given!r:.60}\n  to fix: memory, such as tpu.VMEM(shape, dtype)"
-        )
-    return Scratch(type_of_memory(given), given.memory_space, given.kind)
-
-
-def type_of_memory(given):
-    return ShapedArray(tuple(given.shape), given.dtype)
-
-
-__all__ = ["pallas_call", "scratch_of"]
+__all__ = ["pallas_call"]

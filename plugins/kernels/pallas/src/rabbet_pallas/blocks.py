@@ -3,7 +3,7 @@
 import operator
 
 import numpy as np
-from rabbet import lax
+from rabbet import lax, tree
 from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
@@ -24,7 +24,7 @@ from rabbet_pallas.specs import (
 I32 = ShapedArray((), "int32")
 
 
-def block(spec, array, grid, prefetch, what):
+def block(spec, array, grid, prefetch, prefetch_tree, what):
     """How an array is cut.
 
     Args:
@@ -32,10 +32,11 @@ def block(spec, array, grid, prefetch, what):
       array: the array's type.
       grid: the grid's sizes, None where they are computed.
       prefetch: the types of the prefetched arrays.
+      prefetch_tree: the structure of the operands that they are leaves of.
       what: what the array is called in messages.
     """
     dims = dims_of(spec.block_shape, array, what)
-    index = index_program(spec.index_map, dims, grid, prefetch, what)
+    index = index_program(spec.index_map, dims, grid, prefetch, prefetch_tree, what)
     return Block(dims, index, array, spec.memory_space, spec.pipeline_mode)
 
 
@@ -73,7 +74,7 @@ def dim_of(entry, what):
     return entry
 
 
-def index_program(index_map, dims, grid, prefetch, what):
+def index_program(index_map, dims, grid, prefetch, prefetch_tree, what):
     """The index map as a program."""
 
     def index(*args):
@@ -82,7 +83,7 @@ def index_program(index_map, dims, grid, prefetch, what):
             return [np.int32(0)] * sum(1 + isinstance(d, BoundedSlice) for d in dims)
         refs = [Ref(a, x, MemorySpace.SMEM) for a, x in zip(prefetch, scalars, strict=True)]
         with ids.within(own, sizes):
-            found = index_map(*own, *refs)
+            found = index_map(*own, *tree.unflatten(prefetch_tree, refs))
         found = tuple(found) if isinstance(found, (list, tuple)) else (found,)
         if len(found) != len(dims):
             raise ValueError(

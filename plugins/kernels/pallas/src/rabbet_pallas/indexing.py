@@ -17,6 +17,22 @@ class Slice:
     def __init__(self, start, size, stride=1):
         self.start, self.size, self.stride = start, size, stride
 
+    is_dynamic_start = property(lambda self: not is_static(self.start), doc="Whether the start is computed.")
+    is_dynamic_size = property(lambda self: not is_static(self.size), doc="Whether the size is computed.")
+
+    @classmethod
+    def from_slice(cls, given, size):
+        """The same places as a Python slice of a dimension of some size."""
+        start, stop, step = given.indices(size)
+        return cls(start, max(0, -(-(stop - start) // step)), step)
+
+    def __eq__(self, other):
+        mine = (self.start, self.size, self.stride)
+        return isinstance(other, Slice) and mine == (other.start, other.size, other.stride)
+
+    def __hash__(self):
+        return hash((self.start, self.size, self.stride))
+
     def __repr__(self):
         return f"ds({self.start}, {self.size}{'' if self.stride == 1 else f', stride={self.stride}'})"
 
@@ -31,14 +47,13 @@ def ds(start, size=None, stride=None):
 
     Example:
       >>> from rabbet.experimental import pallas as pl
-      >>> pl.ds(4, 8)
-      slice(4, 12, None)
+      >>> pl.ds(4, 8), pl.ds(8)
+      (ds(4, 8), ds(0, 8))
     """
-    if start is None or size is None:
-        return slice(start) if size is None else slice(None, size)
-    if is_static(start) and is_static(size):
-        start, size = operator.index(start), operator.index(size)
-        return slice(start, start + size * (stride or 1), stride)
+    if start is None:
+        return slice(None, size, stride)
+    if size is None:
+        start, size = 0, start
     return Slice(start, size, 1 if stride is None else stride)
 
 

@@ -58,6 +58,10 @@ class Varying(OverDevices):
         missing = want - have
         return pvary(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
+    def stands_for(self, other):
+        """Where members may differ along as many axes: else they would be added up."""
+        return self.axes <= (NOWHERE if other is None else other.axes)
+
     def joined(self, other):
         """Along the axes of either."""
         return self if other is None else Varying(self.axes | other.axes)

@@ -1,8 +1,6 @@
 """``with_sharding_constraint``: a value within a program laid out as told."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import warnings
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
@@ -12,20 +10,20 @@ from rabbet.extend.functions import is_evaluating, obey_sharding
 from rabbet.extend.primitive import Batched, Primitive
 from rabbet.extend.sharding import with_part
 from rabbet.extend.transform import is_tracer, typeof
+from rabbet.extend.wrapping import stacklevel
 
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.explicit import Explicit, with_entries
 from rabbet_parallel.meshes import AbstractMesh, AxisType, current
 from rabbet_parallel.named import NamedSharding, as_sharding, with_devices
-from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
+from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
     from rabbet.extend.rules import Site
 
-
-def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
-    sharding.check(x.shape)
+def sharding_constraint_type(x, *, sharding):
+    sharding.check(x.shape)  # ``constrained`` has left out what does not divide
     return x.update(spread=with_part(x.spread, Explicit, sharding.in_types(x.ndim)))
 
 
@@ -166,7 +164,36 @@ def constrained(x: Any, sharding: Any) -> Any:
                 "\n  to fix: name axes that axis_names leaves out, or exchange parts with a collective, as "
                 "lax.all_to_all"
             )
-    return sharding_constraint(x, sharding=sharding if mesh is sharding.mesh else sharding.update(mesh=mesh))
+    sharding = sharding if mesh is sharding.mesh else sharding.update(mesh=mesh)
+    return sharding_constraint(x, sharding=divided(sharding, typeof(x)))
+
+
+class UnevenSharding(UserWarning):
+    """A constraint within a program cuts a dimension into parts that are not equal, and is left out there."""
+
+
+def divided(sharding, aval):
+    """A sharding without axes of type ``Auto`` that do not divide a dimension evenly, as the compiler would
+    leave them out; it says so.
+    """
+    mesh, made = sharding.mesh, []
+    for size, entry in zip(aval.shape, sharding.entries(aval.ndim), strict=True):
+        names, count = [], 1
+        for name in names_in(entry):
+            count *= mesh.shape[name]
+            if isinstance(size, int) and size % count and name in mesh.auto_axes:
+                break
+            names.append(name)
+        made.append(entry if len(names) == len(names_in(entry)) else tuple(names))
+    if tuple(made) == tuple(sharding.entries(aval.ndim)):
+        return sharding
+    fitting = PartitionSpec(*made)
+    warnings.warn(
+        f"with_sharding_constraint: {sharding.spec} cuts {aval.str_short()} into parts that are not equal on "
+        f"{mesh}; the axes that do not divide are left out, {fitting}",
+        UnevenSharding, stacklevel=stacklevel(),
+    )  # fmt: skip
+    return sharding.with_spec(fitting)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -181,7 +208,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       ``x`` with the same values. Derivatives are laid out alike.
 
     Raises:
-      ValueError: for a dimension that cannot be cut into equal parts; names its size.
+      ValueError: for a dimension that cannot be cut into equal parts; names its size. Within a program axes
+        of type ``Auto`` that do not divide a dimension are left out with a warning, ``UnevenSharding``.
       ShardingError: for a spec where no mesh is set.
 
     Example:

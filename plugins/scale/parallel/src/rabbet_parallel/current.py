@@ -8,7 +8,7 @@ from typing import Any
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 
-from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, current
+from rabbet_parallel.meshes import AbstractMesh, AxisType, Entered, Mesh, current
 
 
 class set_mesh(AbstractContextManager):
@@ -72,21 +72,23 @@ class use_abstract_mesh(use_mesh):
     accepts = (AbstractMesh, Mesh)
 
 
-def mesh_in_use() -> Any:
-    """The ``Mesh`` that was set on this thread, or None."""
-    return next((m for m in reversed(current.meshes) if m is None or isinstance(m, Mesh)), None)
+def mesh_in_use():
+    """The ``Mesh`` that was set or entered on this thread, or None."""
+    meshes = [m.mesh if type(m) is Entered else m for m in reversed(current.meshes)]
+    return next((m for m in meshes if m is None or isinstance(m, Mesh)), None)
 
 
-def get_mesh() -> Any:
-    """The mesh set by ``set_mesh`` or ``with mesh:`` on this thread; a mesh without axes (``empty``) where
-    none is.
+def get_mesh():
+    """The mesh set by ``set_mesh`` on this thread; a mesh without axes (``empty``) where none is. It does not
+    tell that of ``with mesh:``.
 
     Example:
       >>> from rabbet.sharding import get_mesh
       >>> get_mesh().empty
       True
     """
-    return mesh_in_use() or Mesh((), ())
+    set_ones = [m for m in current.meshes if type(m) is not Entered]
+    return next((m for m in reversed(set_ones) if m is None or isinstance(m, Mesh)), None) or Mesh((), ())
 
 
 def get_abstract_mesh() -> Any:

@@ -59,7 +59,8 @@ def shard_map(
         which the devices hold the same value.
       mesh: a ``Mesh``, or an ``AbstractMesh`` like that of the arguments; by default that of ``set_mesh``, or
         of the ``shard_map`` around.
-      axis_names: the axes over which arrays are taken apart, by default all; others stay the compiler's.
+      axis_names: the axes over which arrays are taken apart, by default all, within another ``shard_map`` all
+        that it leaves; others stay the compiler's.
       check_vma: refuse results that may differ over an axis that their spec leaves out, and collectives that
         some devices may not come to.
 
@@ -118,7 +119,8 @@ class Mapped:
         if unknown:
             raise ShardingError(f"{self.who}: axis_names has {sorted(unknown)}, and the mesh is {mesh}")
         mesh = mesh.taken_apart(current.manual)  # by a shard_map around
-        return mesh, tuple([n for n in mesh.axis_names if not names or n in names])
+        left = [n for n in mesh.axis_names if n not in current.manual]
+        return mesh, tuple([n for n in mesh.axis_names if n in (names or left)])
 
     def specs(self, given: Any, x: Any, what: Any, mesh: Any, manual: Any) -> Any:
         """A spec for each leaf of ``x``."""
@@ -257,7 +259,7 @@ def as_written(x: Any, wanted: Any) -> Any:
 def as_current(mesh: Any, manual: Any) -> Iterator[Any]:
     """``mesh`` as the one that is meant where none is named, with these axes taken apart."""
     around = current.manual
-    within = None if mesh_in_use() == mesh else current.within(mesh)
+    within = None if current.innermost == mesh else current.within(mesh)
     current.manual = around.union(manual)
     try:
         yield

@@ -6,7 +6,7 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import rabbet as rb
@@ -34,9 +34,18 @@ class AxisType(enum.Enum):
         return self.name
 
 
-def meshes_from(value: Any) -> Any:
+class Entered(NamedTuple):
+    """A mesh of ``with mesh:``, which specs alone refer to; ``get_abstract_mesh`` does not tell it, as in
+    JAX.
+    """
+
+    mesh: Any
+
+
+def meshes_from(value):
     """The value of the setting ``meshes``: meshes, innermost last; None among them hides those before."""
-    if isinstance(value, str) or not all(m is None or isinstance(m, AbstractMesh | Mesh) for m in value):
+    kinds = AbstractMesh | Mesh | Entered
+    if isinstance(value, str) or not all(m is None or isinstance(m, kinds) for m in value):
         raise ValueError("it is a tuple of meshes, and rb.set_mesh sets it")
     return tuple(value)
 
@@ -64,7 +73,7 @@ class Current(threading.local):
 
     def push(self, mesh: Any) -> None:
         """Make a mesh the current one."""
-        self.entered.append(self.within(mesh))
+        self.entered.append(self.within(Entered(mesh)))
 
     def pop(self) -> None:
         """Go back to the one before."""
@@ -77,9 +86,9 @@ class Current(threading.local):
         return override
 
     @property
-    def innermost(self) -> Any:
-        """The current mesh, or None."""
-        return self.meshes[-1] if self.meshes else None
+    def innermost(self):
+        """The current mesh, set by ``set_mesh`` or its like, or None."""
+        return next((m for m in reversed(self.meshes) if type(m) is not Entered), None)
 
 
 current = Current()
@@ -212,7 +221,8 @@ class Mesh(_Axes):
     Raises:
       ShardingError: where names and dimensions do not fit, or a name occurs twice.
 
-    ``with mesh:`` makes it the mesh that a ``PartitionSpec`` alone refers to, as ``set_mesh`` does.
+    ``with mesh:`` makes it the mesh that a ``PartitionSpec`` alone refers to, as ``set_mesh`` does; but it is
+    not what ``get_mesh`` and ``get_abstract_mesh`` tell.
 
     Example:
       >>> from rabbet.sharding import Mesh

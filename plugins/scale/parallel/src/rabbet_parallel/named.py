@@ -63,6 +63,26 @@ class NamedSharding(Sharding):
     device_order = property(lambda self: self.group.devices, doc="The mesh's devices, row by row.")
     num_devices = property(lambda self: self._mesh.size, doc="How many devices the mesh has.")
 
+    has_devices = property(lambda self: isinstance(self._mesh, Mesh), doc="Whether the mesh has devices.")
+
+    def on(self, group):
+        """On an ``AbstractMesh``: the same on these devices, row by row."""
+        if isinstance(self._mesh, Mesh):
+            return self
+        devices = getattr(group, "devices", (group,))
+        mesh = self._mesh
+        if len(devices) != mesh.size:
+            raise ShardingError(f"{self} is for {mesh.size} devices, and the program runs on {group}")
+        return self.update(mesh=concrete_mesh(mesh, tuple(devices)))
+
+    def refuse_unsettled(self, who):
+        """Refuse a dimension that is left to the compiler."""
+        if UNCONSTRAINED in self._spec:
+            raise ShardingError(
+                f"{who}: {self._spec} leaves a dimension to the compiler, which with_sharding_constraint "
+                "within a program may do; name its axes here, or None for a whole one"
+            )
+
     @property
     def memory_kind(self) -> Any:
         """The name of the memory in which arrays lie; None without devices, on an ``AbstractMesh``."""
@@ -235,7 +255,15 @@ def spec_of_tiles(mesh: Any, counts: Any, parts: Any) -> Any:
     return spec if again_counts == tuple(counts) and (again == parts).all() else None
 
 
-def with_devices(mesh: Any, concrete: Any) -> Any:
+@functools.lru_cache(maxsize=256)
+def concrete_mesh(mesh, devices):
+    """An ``AbstractMesh`` on these devices, row by row."""
+    grid = np.empty(len(devices), object)
+    grid[:] = devices
+    return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+
+
+def with_devices(mesh, concrete):
     """An ``AbstractMesh`` on the devices of a mesh of the same axes, or None."""
     if concrete is None or (concrete.axis_sizes, concrete.axis_names) != (mesh.axis_sizes, mesh.axis_names):
         return None

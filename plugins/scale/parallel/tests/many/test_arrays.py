@@ -8,7 +8,15 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import ShardingError
-from rabbet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding, get_mesh
+from rabbet.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    SingleDeviceSharding,
+    get_abstract_mesh,
+    get_mesh,
+)  # fmt: skip
 from rabbet.sharding import PartitionSpec as P
 
 MESH = rb.make_mesh((4, 2), ("x", "y"))
@@ -173,8 +181,12 @@ def test_meshes_and_specs_are_values():
     assert not on("x").is_equivalent_to(on("y"), 2)
     with rb.set_mesh(MESH):
         assert rb.device_put(HOST, P("y")).sharding == on("y") and get_mesh() == MESH
-        with ROW:
-            assert get_mesh() == ROW
+        with ROW:  # what specs alone refer to, and no more
+            assert rb.device_put(np.ones(8), P("z")).sharding.mesh == ROW
+            assert get_mesh() == MESH and get_abstract_mesh() == MESH.abstract_mesh
+    with MESH:
+        assert get_mesh().empty and get_abstract_mesh().empty
+        assert rb.device_put(HOST, P("y")).sharding == on("y")
     assert get_mesh().empty
 
 

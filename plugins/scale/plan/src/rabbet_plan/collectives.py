@@ -123,7 +123,7 @@ def sent_by_ring(kind: str, size: int, put: int) -> float:
       size: how many devices are in a group.
       put: the bytes that one device puts in.
 
-    A sum of n devices is sent twice around, cut into n parts (Patarin and Zhang 2009, "Bandwidth optimal
+    A sum of n devices is sent twice around, cut into n parts (Patarasuk and Yuan 2009, "Bandwidth optimal
     all-reduce algorithms for clusters of workstations"); a gather sends each part n - 1 times.
     """
     if kind == "all-reduce":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from typing import Any
@@ -31,6 +32,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sweep", action="store_true", help="rank every mesh of the program's AXES with its LAYOUTS"
     )
     parser.add_argument("--axes", metavar="NAMES", help="with --sweep: the mesh's axes, such as data,model")
+    parser.add_argument(
+        "--budget", type=float, metavar="SECONDS", help="with --sweep: begin no trial after that time"
+    )
+    parser.add_argument(
+        "--parameters", type=float, metavar="N", help="of the model: tells MFU, with --tokens"
+    )
+    parser.add_argument("--tokens", type=float, metavar="D", help="in a step")
+    parser.add_argument("--stages", type=int, default=1, metavar="P", help="of a pipeline (default: 1)")
+    parser.add_argument(
+        "--microbatches", type=int, default=1, metavar="M", help="of a pipeline (default: 1)"
+    )
+    parser.add_argument(
+        "--between-failures", type=float, metavar="SECONDS", help="mean time between failures of any device"
+    )
+    parser.add_argument("--checkpoint", type=float, default=0.0, metavar="SECONDS", help="that one takes")
+    parser.add_argument(
+        "--restart", type=float, default=0.0, metavar="SECONDS", help="from a failure to the next step"
+    )
+    parser.add_argument("--price", type=float, metavar="PRICE", help="of a device for an hour")
     parser.add_argument("--picture", metavar="FILE", help="draw the plan: .svg, or .html for a page")
     parser.add_argument("--json", metavar="FILE", help="write the plan as JSON, `-` for standard output")
 
@@ -55,18 +75,44 @@ def planned(args: argparse.Namespace) -> int:
     there = topology(args.topology)
     if args.sweep:
         return swept(args, program, there)
+    training = training_asked(args)
     mesh = there.mesh(axes_from(args.mesh, program.axes))
     step, given, keywords = program.step(mesh, args.layout)
     found = plan(step, *given, **keywords)
     if args.json:
-        written(args.json, found.as_dict())
+        more = {"training": dataclasses.asdict(found.training(**training))} if training else {}
+        written(args.json, found.as_dict() | more)
     if args.picture:
         from rabbet_plan import picture
 
         picture.written(args.picture, picture.of_plan(found), f"rabbet plan: {found.name}")
     if args.json != "-":
         print(found.report(args.top))
+        if training:
+            from rabbet_plan.printing import training_lines
+
+            print(*training_lines(found.training(**training)), sep="\n")
     return 0 if found.fits in (True, None) else 2
+
+
+def training_asked(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of training, as ``Plan.training`` takes it; empty if nothing."""
+    from rabbet.errors import ConfigError
+
+    given = {
+        "stages": args.stages, "microbatches": args.microbatches, "between_failures": args.between_failures,
+        "checkpoint": args.checkpoint, "restart": args.restart, "price": args.price,
+    }  # fmt: skip
+    usual = {"stages": 1, "microbatches": 1, "checkpoint": 0.0, "restart": 0.0}
+    if args.parameters is None or args.tokens is None:
+        for name, value in {**given, "parameters": args.parameters, "tokens": args.tokens}.items():
+            if value != usual.get(name):
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} has an effect together with --parameters and --tokens only; "
+                    "give both"
+                )
+        return {}
+    return {"parameters": args.parameters, "tokens": args.tokens, **given}
 
 
 def swept(args: argparse.Namespace, program, there) -> int:
@@ -81,14 +127,18 @@ def swept(args: argparse.Namespace, program, there) -> int:
         raise ConfigError('--sweep: give --axes data,model, or AXES = ("data", "model") in the program')
     layouts = (args.layout,) if args.layout else program.layouts
     trials = sweep(
-        program.function, there, axes, layouts, lambda line: print(f"trying {line}", file=sys.stderr)
-    )
+        program.function, there, axes, layouts, lambda line: print(f"trying {line}", file=sys.stderr),
+        options=program.options, budget=args.budget,
+    )  # fmt: skip
     title = f"{program.name} on {there.name}: {len(trials)} trials, the best first"
     if args.json:
         rows = [
-            {"mesh": t.mesh, "layout": t.layout, "problem": t.problem, "plan": t.plan and t.plan.as_dict()}
+            {
+                "mesh": t.mesh, "layout": t.layout, "options": t.options, "problem": t.problem,
+                "plan": t.plan and t.plan.as_dict(),
+            }
             for t in trials
-        ]
+        ]  # fmt: skip
         written(args.json, rows)
     if args.picture:
         picture.written(args.picture, picture.of_trials(trials, title), title)

@@ -9,9 +9,12 @@ the table was written, so no number has been compared with its source. Of each d
   the number of links: 4 of v5e and v6e, 6 of the others. The network between slices, for each chip, is of
   "How to Scale Your Model" (https://jax-ml.github.io/scaling-book, the chapter "How to think about TPUs").
 - TPU v2 and v3: Jouppi and others, "A domain-specific supercomputer for training deep neural networks",
-  Communications of the ACM 63 (2020). A device is a core there, and of TPU7x a chiplet: half of a chip.
+  Communications of the ACM 63 (2020). A device is a core there, and of TPU v4, as libtpu's topologies have
+  it, and of TPU7x a chiplet: half of a chip.
 - NVIDIA A100: "NVIDIA A100 Tensor Core GPU" data sheet, 2021 (SXM; without sparsity). Network: DGX A100 data
   sheet, one 200 Gb/s adapter for each GPU.
+- To the host's memory: PCIe 4 of the A100 and PCIe 5 of the others, one way, by their data sheets; of TPUs
+  it is assumed.
 - NVIDIA H100, H200: "NVIDIA H100 Tensor Core GPU" and "H200" data sheets, 2023 and 2024 (SXM; half of the
   figures, which are with sparsity). Network: DGX H100 and H200 data sheets, one 400 Gb/s adapter for each
   GPU.
@@ -41,6 +44,7 @@ class Hardware:
       links: how many links a group that lies along one direction can use at a time, both ways counted.
       network: bytes per second of one device to other hosts (GPU) or slices (TPU).
       latency, network_latency: seconds from one device to the next; rules of thumb, not published.
+      host: bytes per second between a device's memory and its host's, in one direction.
       source: where the numbers are from: whose publication, and which of them are assumed.
       measured: what is known of the error of estimates.
 
@@ -64,6 +68,7 @@ class Hardware:
     latency: float
     network_latency: float
     source: str
+    host: float = 16e9
     measured: str = "not compared with runs on this hardware"
 
     def speed(self, dtype: str) -> float:
@@ -86,15 +91,17 @@ def tpu(
     matrix = {"bf16": bf16, "f32": bf16, "f16": bf16, "s8": int8, "f8": f8 or bf16}
     source = source or f"Google Cloud TPU documentation, page {title}"
     source += "" if "network" in assumed else "; network: How to Scale Your Model"
-    source += f"; assumed: vector units{assumed and ', '}{assumed}, latency"
+    source += f"; assumed: vector units{assumed and ', '}{assumed}, latency, link to the host"
     return Hardware(name, title, memory, bandwidth, matrix, bf16 / 50, link, 2, network, 1e-6, 10e-6, source)
 
 
-def gpu(name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, f8=None) -> Hardware:
-    """A GPU of NVIDIA. Products of f32 run as TF32, XLA's default."""
+def gpu(
+    name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, host, f8=None
+) -> Hardware:
+    """A GPU of NVIDIA. Products of f32 run as TF32, XLA's default. ``host``: half of PCIe's both ways."""
     matrix = {"bf16": bf16, "f16": bf16, "f32": tf32, "f64": f64, "s8": int8, "f8": f8 or bf16}
     source = f"NVIDIA {title} data sheet; network: NVIDIA DGX data sheet; assumed: latency"
-    return Hardware(name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source)
+    return Hardware(name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source, host)
 
 
 JOUPPI = "Jouppi and others, Communications of the ACM 63 (2020)"
@@ -109,7 +116,10 @@ TABLE = {
             "v3", "TPU v3, a core", 16 * GIB, 450 * GB, 61.5 * TERA, 61.5 * TERA, 82 * GB / 2,
             source=JOUPPI, assumed="int8, network",
         ),
-        tpu("v4", "TPU v4", 32 * GIB, 1228 * GB, 275 * TERA, 275 * TERA, 50 * GB, assumed="network"),
+        tpu(
+            "v4", "TPU v4, a core", 16 * GIB, 614 * GB, 137.5 * TERA, 137.5 * TERA, 50 * GB / 2,
+            assumed="network",
+        ),
         tpu("v5e", "TPU v5e", 16 * GIB, 819 * GB, 197 * TERA, 394 * TERA, 50 * GB, 3.125 * GB),
         tpu("v5p", "TPU v5p", 95 * GIB, 2765 * GB, 459 * TERA, 918 * TERA, 100 * GB),
         tpu("v6e", "TPU v6e", 32 * GIB, 1640 * GB, 918 * TERA, 1836 * TERA, 112 * GB, 12.5 * GB),
@@ -119,19 +129,19 @@ TABLE = {
         ),
         gpu(
             "a100", "A100 80GB", 80 * GIB, 2039 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
-            624 * TERA, 300 * GB, 25 * GB,
+            624 * TERA, 300 * GB, 25 * GB, 32 * GB,
         ),
         gpu(
             "a100-40gb", "A100 40GB", 40 * GIB, 1555 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
-            624 * TERA, 300 * GB, 25 * GB,
+            624 * TERA, 300 * GB, 25 * GB, 32 * GB,
         ),
         gpu(
             "h100", "H100 SXM", 80 * GIB, 3352 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
-            1979 * TERA, 450 * GB, 50 * GB, f8=1979 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, f8=1979 * TERA,
         ),
         gpu(
             "h200", "H200 SXM", 141_000_000_000, 4800 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
-            1979 * TERA, 450 * GB, 50 * GB, f8=1979 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, f8=1979 * TERA,
         ),
     )
 }  # fmt: skip

@@ -37,7 +37,7 @@ class Memory:
     def needed(self) -> int:
         """What a device must have: the sum of the uses, or the compiler's peak where that is more."""
         uses = self.arguments + self.outputs - self.aliased + self.temporaries + self.libraries + self.code
-        return max(uses, self.peak)
+        return max(uses, self.peak - self.host)  # their peak counts what is in the host's memory, too
 
 
 def memory_of(sizes: dict[str, int], libraries: int = 0) -> Memory:

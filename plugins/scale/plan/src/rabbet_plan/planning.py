@@ -10,7 +10,7 @@ from typing import Any
 
 import rabbet as rb
 from rabbet import tree
-from rabbet.errors import ShardingError
+from rabbet.errors import ConfigError, ShardingError
 from rabbet.extend.backend import compile_ahead
 from rabbet.extend.sharding import is_described
 
@@ -23,8 +23,11 @@ from rabbet_plan.libraries import held_by_libraries
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
 from rabbet_plan.positions import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
+from rabbet_plan.training import Training, training_of
+from rabbet_plan.transfers import Transfers, transfers
 from rabbet_plan.walking import steps, total
 
+NO_TRANSFERS = Transfers(0, 0)
 SHOWN = 64  # how many buffers are kept
 
 
@@ -81,6 +84,8 @@ class Plan:
       estimate: an ``Estimate``, None for hardware of which nothing is published.
       unknown_loops: how many loops have a number of rounds that is not known; each counts as one round.
       compile_seconds: how long it took to compile.
+      transfers: bytes that go to the host's memory and come back in a step, ``to_host`` and ``from_host``.
+      hardware: what is estimated with, or None.
 
     Example:
       >>> from rabbet import planning
@@ -111,6 +116,8 @@ class Plan:
     estimate: Estimate | None
     unknown_loops: int
     compile_seconds: float
+    transfers: Transfers = NO_TRANSFERS
+    hardware: Hardware | None = field(repr=False, default=None)
     hlo: str = field(repr=False, default="")
 
     @property
@@ -126,6 +133,30 @@ class Plan:
         for each in self.exchanges:
             found[each.axes] = found.get(each.axes, 0) + getattr(each, measure)
         return found
+
+    def training(self, parameters: float, tokens: float, **options: Any) -> Training:
+        """What the step means for training: use of the hardware by 6 N D, tokens per second, price.
+
+        Args:
+          parameters: N, of the model; of one with experts those that a token meets.
+          tokens: D, in a step.
+          options: ``stages`` and ``microbatches`` of a pipeline, ``between_failures``, ``checkpoint`` and
+            ``restart`` in seconds, ``price`` of a device for an hour, and ``dtype`` of the products, by which
+            the peak is chosen (``"bf16"``); see ``planning.training_of``.
+
+        Raises:
+          ConfigError: for hardware of which nothing is published.
+        """
+        if self.estimate is None or self.hardware is None:
+            raise ConfigError(
+                f"training: of {self.topology} no speeds are published; give plan(..., hardware=...), such "
+                "as planning.measured_hardware()"
+            )
+        dtype = options.pop("dtype", "bf16")
+        return training_of(
+            self.estimate.most, devices=self.devices, peak=self.hardware.speed(dtype), parameters=parameters,
+            tokens=tokens, products=self.matrix_flops, **options,
+        )  # fmt: skip
 
     def report(self, top: int = 8) -> str:
         """The plan as text, with so many buffers and collective operations."""
@@ -233,6 +264,8 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
         estimate=None if hardware is None else estimate(all_steps, found, hardware, places),
         unknown_loops=len([s for s in all_steps if s.instruction.opcode == "while" and not counted(s)]),
         compile_seconds=seconds,
+        transfers=transfers(all_steps),
+        hardware=hardware,
         hlo=compiled.hlo_text(),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rabbet_plan.planning import Plan
+from rabbet_plan.training import Training
 
 # Measured; the table is in docs/planning.md.
 ON_CPUS = (
@@ -44,6 +45,9 @@ def memory_lines(plan: Plan) -> list[str]:
     if memory.host:
         line += f"; in the host's memory {in_bytes(memory.host)}"
     lines = [line]
+    if any(plan.transfers):
+        there, back = map(in_bytes, plan.transfers)
+        lines.append(f"              to the host's memory {there} in a step, from it {back}")
     if plan.capacity is not None:
         share = memory.needed / plan.capacity
         verdict = "fits in" if plan.fits else "DOES NOT FIT in"
@@ -104,8 +108,26 @@ def estimate_lines(plan: Plan) -> list[str]:
     return [
         f"{span}; arithmetic is busy {busy:.0%} of the longer",
         f"              {compute}, communication {communication}{f' ({by_axis})' if by_axis else ''}",
+        *[f"              links of {over(axes)}: {links}" for axes, links in e.links.items()],
+        *([f"              to the host's memory and back {in_seconds(e.host)}"] if e.host else []),
         f"              source: {e.source}; error: {e.measured}",
     ]
+
+
+def training_lines(t: Training) -> list[str]:
+    """What a step means for training."""
+    again = "" if t.again is None else f"; products in all {t.again:.2f} of it"
+    speed = f"{t.tokens_per_second:,.0f} tokens per second"
+    share = f"6ND is {in_units(t.model_flops)} FLOP, {t.mfu:.1%} of the peak (MFU)"
+    lines = [f"  training    {speed}; {share}{again}"]
+    if t.bubbles:
+        lines.append(f"              {t.bubbles:.1%} of a step a stage waits (pipeline)")
+    if t.interval is not None:
+        every = f"with a checkpoint every {in_seconds(t.interval)}"
+        lines.append(f"              goodput {t.goodput:.1%}, {every}")
+    if t.price is not None:
+        lines.append(f"              price of 1e9 tokens {t.price:,.2f}")
+    return lines
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -159,7 +181,8 @@ def in_seconds(seconds: float) -> str:
 def as_dict(plan: Plan) -> dict[str, Any]:
     """A plan as what JSON can hold, without the program's text and the members of groups."""
     found = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
-    del found["hlo"]
+    del found["hlo"], found["hardware"]
+    found["transfers"] = plan.transfers._asdict()
     found["memory"] = dataclasses.asdict(plan.memory) | {"needed": plan.memory.needed}
     found["fits"] = plan.fits
     found["buffers"] = [dataclasses.asdict(b) for b in plan.buffers]
@@ -172,7 +195,8 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         e = plan.estimate
         found["estimate"] = dataclasses.asdict(e) | {"least": e.least, "most": e.most}
         found["estimate"]["communication"] = [[list(axes), s] for axes, s in e.communication.items()]
+        found["estimate"]["links"] = [[list(axes), s] for axes, s in e.links.items()]
     return found
 
 
-__all__ = ["as_dict", "in_bytes", "in_seconds", "in_units", "over", "report"]
+__all__ = ["as_dict", "in_bytes", "in_seconds", "in_units", "over", "report", "training_lines"]

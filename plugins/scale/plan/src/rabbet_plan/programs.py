@@ -28,17 +28,28 @@ class Program:
         keywords)``.
       axes: the names of the mesh's axes (``AXES`` beside the function), or None.
       layouts: what ``layout`` may be (``LAYOUTS`` beside it), or ().
+      options: what other parameters of it may be (``OPTIONS`` beside it), as in ``{"remat": ("all",
+        "none")}``.
     """
 
-    def __init__(self, function: Callable[..., Any], axes=None, layouts=()):
+    def __init__(self, function: Callable[..., Any], axes=None, layouts=(), options=None):
         self.function, self.axes, self.layouts = function, tuple(axes) if axes else None, tuple(layouts)
-        self.takes_layout = "layout" in inspect.signature(function).parameters
+        self.parameters = inspect.signature(function).parameters
+        self.takes_layout = "layout" in self.parameters
+        self.options = {name: tuple(values) for name, values in dict(options or {}).items()}
+        for name in self.options:
+            if name not in self.parameters:
+                raise ConfigError(
+                    f"{self.name} takes no {name!r}, which its OPTIONS name: give it a parameter"
+                )
 
-    def step(self, mesh, layout=None):
+    def step(self, mesh, layout=None, **options):
         """The step, its arguments and keywords on a mesh."""
         if layout is not None and not self.takes_layout:
             raise ConfigError(f"{self.name} takes no layout: give it a parameter `layout`")
-        made = self.function(mesh) if layout is None else self.function(mesh, layout=layout)
+        if layout is not None:
+            options["layout"] = layout
+        made = self.function(mesh, **options)
         if not (isinstance(made, tuple) and len(made) in (2, 3) and callable(made[0])):
             raise ConfigError(
                 f"{self.name} must return (step, arguments) or (step, arguments, keywords), got {made!r:.80}"
@@ -76,7 +87,8 @@ def load(program: str, function: str | None = None) -> Program:
     found = getattr(module, wanted, None)
     if not callable(found):
         raise ConfigError(f"{program} has no function {wanted!r}; {ADVICE}")
-    return Program(found, getattr(module, "AXES", None), getattr(module, "LAYOUTS", ()))
+    axes, layouts, options = [getattr(module, name, None) for name in ("AXES", "LAYOUTS", "OPTIONS")]
+    return Program(found, axes, layouts or (), options)
 
 
 def from_file(path: str):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rabbet.errors import CompileError, ConfigError, RabbetError, ShardingError
@@ -13,19 +15,23 @@ from rabbet_plan.printing import in_bytes, in_seconds, in_units, table
 from rabbet_plan.programs import Program
 from rabbet_plan.topologies import Topology, topology
 
+NOT_TRIED = "not tried: the budget of time was used"
+
 
 @dataclass(frozen=True)
 class Trial:
     """One mesh and layout.
 
     Attributes: ``mesh`` (sizes by name), ``layout`` (or None), ``plan`` (None where it cannot be compiled)
-    and ``problem``, the first line of what stands against it, or an empty text.
+    ``problem``, the first line of what stands against it, or an empty text, and ``options``, what else was
+    tried.
     """
 
     mesh: dict[str, int]
     layout: Any
     plan: Plan | None
     problem: str
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float | None:
@@ -44,6 +50,9 @@ def sweep(
     axes: Sequence[str],
     layouts: Sequence[Any] = (),
     progress: Callable[[str], None] | None = None,
+    *,
+    options: Mapping[str, Sequence[Any]] | None = None,
+    budget: float | None = None,
 ) -> list[Trial]:
     """Plan a program on every mesh of a topology's devices with these axes, and in every layout.
 
@@ -53,6 +62,9 @@ def sweep(
       axes: the names of the mesh's axes: all sizes are tried whose product is the number of devices.
       layouts: what ``layout`` is given in turn.
       progress: called with a line before each trial.
+      options: what other parameters of the function are given in turn, such as policies of ``checkpoint`` or
+        numbers of microbatches.
+      budget: seconds after which no trial is begun; those that were not are told as such, last.
 
     Returns:
       the ``Trial``s, the best first: those that fit in memory by the longer estimate of a step, or, on
@@ -78,14 +90,25 @@ def sweep(
     program, there = Program(function), topology(on) if isinstance(on, str) else on
     if layouts and not program.takes_layout:
         raise ConfigError(f"sweep: {program.name} takes no layout: give it a parameter `layout`")
-    found = []
-    for sizes in factorizations(len(there), len(axes)):
-        mesh = dict(zip(axes, sizes, strict=True))
-        for layout in layouts or (None,):
-            if progress is not None:
-                progress(f"{named(mesh)}{'' if layout is None else f', {layout}'}")
-            found.append(tried(program, there, mesh, layout))
+    found, started, choices = [], time.monotonic(), dict(options or {})
+    for name in choices:
+        if name not in program.parameters:
+            raise ConfigError(f"sweep: {program.name} takes no {name!r}: give it a parameter")
+    meshes = [dict(zip(axes, s, strict=True)) for s in factorizations(len(there), len(axes))]
+    for mesh, layout, *values in itertools.product(meshes, layouts or (None,), *choices.values()):
+        more = dict(zip(choices, values, strict=True))
+        if budget is not None and time.monotonic() - started > budget:
+            found.append(Trial(mesh, layout, None, NOT_TRIED, more))
+            continue
+        if progress is not None:
+            progress(", ".join([named(mesh), *shown(layout, more)]))
+        found.append(tried(program, there, mesh, layout, more))
     return sorted(found, key=rank)
+
+
+def shown(layout, options: Mapping[str, Any]) -> list[str]:
+    """A layout and other choices as a person writes them."""
+    return [*([] if layout is None else [str(layout)]), *[f"{k}={v}" for k, v in options.items()]]
 
 
 def factorizations(n: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -99,14 +122,14 @@ def factorizations(n: int, parts: int) -> Iterator[tuple[int, ...]]:
                 yield first, *rest
 
 
-def tried(program: Program, there: Topology, mesh: dict[str, int], layout) -> Trial:
+def tried(program: Program, there: Topology, mesh: dict[str, int], layout, options) -> Trial:
     """One trial; what stands against it is told and not raised."""
     try:
-        step, args, kwargs = program.step(there.mesh(mesh), layout)
+        step, args, kwargs = program.step(there.mesh(mesh), layout, **options)
         made = plan(step, *args, **kwargs)
     except (CompileError, ShardingError) as error:
-        return Trial(mesh, layout, None, reason(error))
-    return Trial(mesh, layout, made, "" if made.fits in (True, None) else "does not fit")
+        return Trial(mesh, layout, None, reason(error), options)
+    return Trial(mesh, layout, made, "" if made.fits in (True, None) else "does not fit", options)
 
 
 def reason(error: RabbetError) -> str:
@@ -118,7 +141,8 @@ def reason(error: RabbetError) -> str:
 def rank(trial: Trial) -> tuple:
     """What trials are sorted by."""
     if trial.plan is None:
-        return 2, trial.problem != "does not fit", 0.0, 0.0, 0
+        order = ("does not fit", NOT_TRIED)
+        return 2, order.index(trial.problem) if trial.problem in order else 0.5, 0.0, 0.0, 0
     seconds = trial.seconds if trial.seconds is not None else trial.plan.flops
     return bool(trial.problem), False, seconds, trial.sent, trial.plan.memory.needed
 
@@ -127,7 +151,7 @@ def ranking(trials: Sequence[Trial]) -> str:
     """Trials as a table."""
     rows: list[tuple[str, ...]] = [("", "mesh", "layout", "memory", "FLOP", "sent", "step at the peaks", "")]
     for number, each in enumerate(trials, 1):
-        layout = "" if each.layout is None else str(each.layout)
+        layout = ", ".join(shown(each.layout, each.options))
         start = (str(number), named(each.mesh), layout)
         if each.plan is None:
             rows.append((*start, "", "", "", "", each.problem))

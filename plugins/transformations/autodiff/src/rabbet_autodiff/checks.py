@@ -212,6 +212,12 @@ def same_types(
                 f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got "
                 f"{a.str_short()}"
             )
+        if not a.stands_for(b) and what != "jvp":
+            raise ValueError(
+                f"{what} of {describe_function(fun)}: {name(i)} has the type {a.str_short()} and differs "
+                f"between devices, and {b.str_short()} does not\n  to fix: differentiate at a value that "
+                "differs, too, lax.pcast(x, axis, to='varying'); or add up before, lax.psum(t, axis)"
+            )
 
 
 def tangent_name(fun: Any, treedef: Any) -> Callable[..., Any]:

@@ -159,7 +159,7 @@ def pullback(
     known = _Known(call, "the backward rule")
     rule = f"the forward rule of {describe_function(call.fun)}"
     residual_tree: Any = None  # until the forward rule has run
-    static: dict[int, bool] = {}  # residuals that are Python bools stay what they are, so that Python may ask
+    static: dict[int, Any] = {}  # residuals that are Python's numbers stay what they are, for Python to use
 
     def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         nonlocal residual_tree, static
@@ -169,7 +169,7 @@ def pullback(
         refuse_no_pair(result, f"{rule} must return a pair (output, residuals)")
         outs = call.result(result[0], rule)
         residuals, residual_tree = tree.flatten(result[1])
-        static = {i: x for i, x in enumerate(residuals) if type(x) is bool}
+        static = {i: x for i, x in enumerate(residuals) if type(x) in (bool, int, float, complex)}
         residuals = [x for i, x in enumerate(residuals) if i not in static]
         return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
 

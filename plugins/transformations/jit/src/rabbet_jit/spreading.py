@@ -1,8 +1,7 @@
 """Programs over several devices: the shardings that ``jit`` was given, and those of its arguments."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import Any
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
@@ -16,9 +15,11 @@ from rabbet.extend.sharding import (
     Spread,
     as_place,
     bring_to,
+    device_group,
     is_described,
     places_in,
     spread_of,
+    topology_devices,
 )
 from rabbet.extend.transform import is_tracer
 
@@ -48,6 +49,8 @@ def checked(given: Any, name: str) -> tuple[Sharding | None, ...] | Sharding | N
         if leaf is None:
             return None
         sharding = as_place(leaf, f"jit: {name}")
+        if isinstance(sharding, Sharding):
+            sharding.refuse_unsettled(f"jit: {name}")
         return sharding if isinstance(sharding, Sharding) else SingleDeviceSharding(sharding)
 
     return tree.map(one, given, is_leaf=is_none)
@@ -286,18 +289,21 @@ def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
     if not places:
         return None
-    group, _ = common_device((), traced.asked.fun, places=places)
+    if any(s.has_devices for s in places):
+        group, _ = common_device((), traced.asked.fun, places=places)
+    else:  # it is written for as many devices, and not compiled
+        group = nameless_group(places[0].num_devices)
     everywhere = EverywhereSharding(group)
     if is_described(group):  # nothing can be brought there
         consts = [layout_of(c) or everywhere for c in program.closed.consts]
     else:
         consts = [x.spec.layout for x in bring_to([to_array(c) for c in program.closed.consts], group)]
-    ins = (*consts, *[everywhere if s is None else s for s in wanted])
+    ins = (*consts, *[everywhere if s is None else s.on(group) for s in wanted])
     outs = None if layouts is None else layouts.of_results(program.out_tree)
     if outs is not None:  # what is left in cells comes behind
         outs += (None,) * (len(program.closed.jaxpr.outvars) - len(outs))
         only = SingleDeviceSharding(group.devices[0]) if len(group.devices) == 1 else None
-        outs = tuple([None if s == only else s for s in outs])  # there it is in any case
+        outs = tuple([None if s == only else s and s.on(group) for s in outs])  # there it is in any case
     for sharding in outs or ():
         if on_one_device(sharding):
             raise ShardingError(
@@ -307,7 +313,13 @@ def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
     return Spread(group, ins, outs, spread_of((), group, (*ins, *(outs or ())), places).like)
 
 
-def refit(x: Any, sharding: Any, what: Any) -> Any:
+@functools.lru_cache(maxsize=64)
+def nameless_group(count):
+    """As many devices as shardings are for that name none."""
+    return device_group(tuple(topology_devices("cpu", str(count))))
+
+
+def refit(x, sharding, what):
     """An argument of a compiled program laid out as it was compiled for.
 
     Raises:

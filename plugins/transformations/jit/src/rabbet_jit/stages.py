@@ -26,7 +26,7 @@ from rabbet_jit.assembling import assembler
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.measures import Measures
 from rabbet_jit.scalars import with_scalars_written
-from rabbet_jit.spreading import refit, spread_for
+from rabbet_jit.spreading import nameless_group, refit, spread_for
 from rabbet_jit.stage import Stage
 
 if TYPE_CHECKING:
@@ -220,6 +220,11 @@ class Lowered(Stage):
     ) -> Any:
         """``compile`` for the devices of the program's shardings."""
         group = self.spread.group
+        if group is nameless_group(len(group)):
+            raise ShardingError(
+                f"compile: the shardings of {self.fun_name!r} name no devices, only sizes of axes\n"
+                "  to fix: give arguments over a Mesh, or set one, rb.set_mesh(mesh), around trace and lower"
+            )
         if device not in (None, group) or topology is not None:
             raise ShardingError(
                 f"compile: {self.fun_name!r} runs on {group}, the devices of its shardings; leave out device "

@@ -52,7 +52,7 @@ def parameter(x, dtype):
     if isinstance(x, (bool, int, float, np.generic, np.ndarray)):
         if getattr(x, "dtype", dtype).kind in "SUOM":
             raise TypeError(f"a parameter of a distribution is a number or an array of them, got {x!r:.60}")
-        value = np.asarray(x).astype(dtype)
+        value = dtypes.host_cast(np.asarray(x), dtype)
         if wide(dtype):
             with rb.config.override(enable_x64=True):
                 return to_array(value) if value.ndim or is_evaluating() else scalar(value[()], dtype)

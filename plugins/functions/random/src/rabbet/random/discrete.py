@@ -66,7 +66,7 @@ def _number(x, dtype, least, most):
 def parameter_int(value, dtype):
     """An integer, ready for a fused function."""
     if wide(dtype):
-        return parameter(np.asarray(value, dtype), dtype)
+        return parameter(dtypes.host_cast(np.asarray(value), dtype), dtype)
     return value if value < 2**31 else dtype.type(value)
 
 

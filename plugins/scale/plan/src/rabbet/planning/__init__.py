@@ -9,6 +9,7 @@ from rabbet_plan.measuring import measured_hardware
 from rabbet_plan.planning import Plan, plan
 from rabbet_plan.sweeping import sweep
 from rabbet_plan.topologies import Topology, topology
+from rabbet_plan.training import Training, bubbles_of, goodput_of, training_of
 
 from rabbet.extend.functions import public_module as _public_module
 
@@ -16,11 +17,15 @@ __all__ = [
     "Hardware",
     "Plan",
     "Topology",
+    "Training",
+    "bubbles_of",
+    "goodput_of",
     "hardware_of",
     "measured_hardware",
     "plan",
     "sweep",
     "topology",
+    "training_of",
 ]
 
 _public_module(globals())

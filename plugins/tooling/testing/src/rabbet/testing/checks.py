@@ -181,7 +181,7 @@ def tolerance(dtype, out):
     kind = dtypes.kind(typeof(out).dtype)
     if kind not in "fc":
         return 0.0
-    name = dtypes.canonicalize(dtype).name
+    name = dtypes.spec(dtype).name
     if name in TOLERANCES or dtypes.kind(dtype) not in "fc":
         return TOLERANCES.get(name, TOLERANCES.get(typeof(out).dtype.name, 1e-5))
     return 2 * float(dtypes.finfo(dtype).eps)  # a plugin's: rounded twice
@@ -196,8 +196,8 @@ def compare(label, got, wanted, rtol):
         wide = np.complex128 if "c" in dtypes.kind(got.dtype) + dtypes.kind(wanted.dtype) else np.float64
         with np.errstate(all="ignore"):
             # What double precision can hold may be beyond the largest number of the result's dtype.
-            wanted = wanted.astype(got.dtype)
-        got, wanted = got.astype(wide), wanted.astype(wide)
+            wanted = dtypes.host_cast(wanted, got.dtype)
+        got, wanted = [dtypes.host_cast(x, np.dtype(wide)) for x in (got, wanted)]
         scale = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
         if np.allclose(got, wanted, rtol=rtol, atol=rtol * min(scale, 1e3), equal_nan=True):
             return

@@ -25,7 +25,7 @@ class Draw(NamedTuple):
         dtype = np.dtype(dtypes.canonicalize(self.dtype if self.dtype is not None else dtype))
         kind = dtypes.kind(dtype)
         if self.values is not None:
-            return rng.choice(np.asarray(self.values), self.shape).astype(dtype)
+            return dtypes.host_cast(rng.choice(np.asarray(self.values), self.shape), dtype)
         if kind == "b":
             return rng.integers(0, 2, self.shape).astype(bool)
         if kind in "iu":
@@ -34,7 +34,7 @@ class Draw(NamedTuple):
         numbers = rng.uniform(self.low, self.high, self.shape)
         if kind == "c":
             numbers = numbers + 1j * rng.uniform(self.low, self.high, self.shape)
-        return numbers.astype(dtype)
+        return dtypes.host_cast(np.asarray(numbers), dtype)
 
 
 def between(low, high, *shape, dtype=None):
@@ -79,10 +79,11 @@ class Matrices(NamedTuple):
 
     def __call__(self, rng, dtype):
         numbers = some(*self.shape)(rng, dtype)
-        wide = numbers.astype(np.complex128 if dtypes.kind(numbers.dtype) == "c" else np.float64)
+        kind = np.complex128 if dtypes.kind(numbers.dtype) == "c" else np.float64
+        wide = dtypes.host_cast(numbers, np.dtype(kind))
         if self.definite:
             wide = wide @ np.conj(np.swapaxes(wide, -1, -2))
-        return (wide + self.shape[-1] * np.eye(self.shape[-1])).astype(numbers.dtype)
+        return dtypes.host_cast(wide + self.shape[-1] * np.eye(self.shape[-1]), numbers.dtype)
 
 
 def definite(*shape):

@@ -17,6 +17,7 @@ from rabbet.extend.passes import all_primitives
 from rabbet.extend.transform import RuleSet, RuleTable, all_tables
 from rabbet.testing import checks, closure, driver
 from rabbet.testing.draws import device_array
+from rabbet.testing.formats import check_format
 from rabbet.testing.laws import LawError
 from rabbet.testing.rows import core_families
 from rabbet.testing.table import typeof_dtype
@@ -169,7 +170,8 @@ def _check_offered(row):
 
 def _bits(rng, dtype, shape):
     """Random numbers of a dtype that survive conversion: small whole ones."""
-    return np.asarray(rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)).astype(dtype)
+    numbers = rng.integers(0, 2 if np.dtype(dtype).kind == "b" else 8, shape)
+    return dtypes.host_cast(np.asarray(numbers), dtype)
 
 
 @with_checks
@@ -199,7 +201,8 @@ def check_dtype(dtype, rows=None, *, apart=()):
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"check_dtype: no row is called {unknown[0]!r}{hint}")
     check_facts(spec)
-    for spelling in (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype)):
+    spellings = (spec.name, spec.dtype, spec.dtype.type, np.zeros((), spec.dtype))
+    for spelling in [one for one in spellings if one is not np.void]:
         if dtypes.canonicalize(spelling) != spec.dtype:
             raise LawError(f"{spec.name}: spelled {spelling!r} it is {dtypes.canonicalize(spelling)}")
     _check_promotion(spec)
@@ -261,14 +264,15 @@ def check_facts(spec):
         raise LawError(f"{spec.name} is placed beside {unknown[0]!r}, which no installed package has")
     if spec.kind not in "fiu":
         return
+    there_and_back = lambda x: dtypes.host_cast(dtypes.host_cast(x, spec.dtype), np.dtype("float64"))
     ends = np.array([spec.smallest, spec.largest], np.float64)
-    if spec.kind == "f" and not np.array_equal(ends.astype(spec.dtype).astype(np.float64), ends):
+    if spec.kind == "f" and not np.array_equal(there_and_back(ends), ends):
         raise LawError(f"{spec.name} cannot hold its smallest and largest numbers, {ends.tolist()}")
     if spec.kind != "f":
         return
     with np.errstate(all="ignore"):
-        special = np.array([np.inf, np.nan, -0.0, 0.0], np.float64).astype(spec.dtype).astype(np.float64)
-        beyond = np.array([4.0 * spec.largest], np.float64).astype(spec.dtype).astype(np.float64)[0]
+        special = there_and_back(np.array([np.inf, np.nan, -0.0, 0.0], np.float64))
+        beyond = there_and_back(np.array([4.0 * spec.largest], np.float64))[0]
     found = {
         "infinities": bool(np.isinf(special[0])),
         "nan": bool(np.isnan(special[1])),
@@ -279,7 +283,10 @@ def check_facts(spec):
     for fact, value in found.items():
         if getattr(spec, fact) != value:
             said = getattr(spec, fact)
-            raise LawError(f"{spec.name} says {fact}={said!r}, and its NumPy dtype has {value!r}")
+            whose = "NumPy dtype has" if spec.encode is None else "encode and decode have"
+            raise LawError(f"{spec.name} says {fact}={said!r}, and its {whose} {value!r}")
+    if spec.encode is not None:
+        check_format(spec)
 
 
 def _check_promotion(spec):
@@ -300,16 +307,15 @@ def _check_promotion(spec):
 
 def _promoted(a, b):
     try:
-        return dtypes.promote_types(a, b).name
+        return dtypes.spec(dtypes.promote_types(a, b)).name
     except dtypes.TypePromotionError:
         return None
 
 
 def _check_limits(spec):
     info = dtypes.finfo(spec.name)
-    one = np.ones((), spec.dtype)
-    above = (one + np.asarray(info.eps, spec.dtype)).astype(spec.dtype)
-    if not above > one:
+    above = dtypes.host_cast(np.asarray(1.0 + float(info.eps)), spec.dtype)
+    if not dtypes.host_cast(above, np.dtype("float64")) > 1:
         raise LawError(f"{spec.name}: 1 + eps is 1, with eps {info.eps}")
     if typeof_dtype(above) != spec.dtype or not np.isfinite(np.float64(info.max)):
         raise LawError(f"{spec.name}: finfo gives the largest number {info.max}")

@@ -116,7 +116,9 @@ def widened(array):
     kind = dtypes.kind(dtype)
     if kind in "iu" and dtype.isbuiltin != 1:  # a plugin's, of which NumPy knows little
         return array.astype(np.int64)
-    return array.astype(np.float64) if kind == "f" else array.astype(np.complex128) if kind == "c" else array
+    if kind == "f":
+        return dtypes.host_cast(array, np.dtype("float64"))
+    return array.astype(np.complex128) if kind == "c" else array
 
 
 def typeof_dtype(array):

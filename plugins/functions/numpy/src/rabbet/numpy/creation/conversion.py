@@ -116,6 +116,9 @@ def copy_of_tracer(x: Any) -> Any:
 
 def converted(x: Any, dtype: DType | None) -> Any:
     """``x`` as an array of ``dtype``, or of its own."""
+    if isinstance(dtype, dtypes.ExtendedDType):
+        x = converted(x, None)
+        return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
     if is_python_scalar(x):
@@ -179,7 +182,7 @@ def cast_numpy(x: np.ndarray, dtype: DType) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype.kind == "c" and dtypes.kind(dtype) not in "cb":
         x = x.real
-    return x.astype(dtype, copy=False)
+    return dtypes.host_cast(x, dtype)
 
 
 def is_known(dtype: DType) -> bool:

@@ -253,7 +253,7 @@ def arange(
     if by == 0:
         zero_step()
     host = np.arange(lo, hi, by, dtype=dtype if dtypes.kind(dtype) != "b" and dtype.kind != "V" else None)
-    return asarray(host.astype(dtype), dtype, device=device)
+    return asarray(dtypes.host_cast(host, dtype), dtype, device=device)
 
 
 def of_symbolic_length(start: Any, stop: Any, step: Any, dtype: Any) -> Any:

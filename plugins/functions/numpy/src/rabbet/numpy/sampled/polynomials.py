@@ -195,7 +195,7 @@ def polyder(p: Value, m: int = 1) -> Any:
     if m >= n:
         return p[:0]
     factors = [math.perm(power, m) for power in range(n - 1, m - 1, -1)]
-    return lax.mul(p[: n - m], np.asarray(factors, np.float64).astype(p.dtype)) if m else p
+    return lax.mul(p[: n - m], dtypes.host_cast(np.asarray(factors, np.float64), p.dtype)) if m else p
 
 
 @fused(static=("m",))
@@ -229,7 +229,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     every = lax.concatenate([p, constants], 0)
     divisors = [math.perm(power, m) for power in range(n + m - 1, m - 1, -1)]
     divisors += [math.factorial(m - 1 - i) for i in range(m)]
-    return lax.div(every, np.asarray(divisors, np.float64).astype(p.dtype))
+    return lax.div(every, dtypes.host_cast(np.asarray(divisors, np.float64), p.dtype))
 
 
 # ------------------------------------------------------------------------------------------ roots, fitting

@@ -192,7 +192,7 @@ def integer_dtype(name: str, dtype: str) -> DType:
 
 def number(value: Any, dtype: Any) -> Any:
     """A NumPy scalar of a dtype."""
-    return np.asarray(value).astype(dtype)[()]
+    return dtypes.host_cast(np.asarray(value), dtype)[()]
 
 
 def full_like(x: Any, value: Any) -> Any:

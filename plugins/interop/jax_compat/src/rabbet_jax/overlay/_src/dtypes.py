@@ -22,6 +22,11 @@ canonicalize_dtype, issubdtype = rb.dtypes.canonicalize_dtype, rb.dtypes.issubdt
 finfo, iinfo = rb.numpy.finfo, rb.numpy.iinfo
 
 
+def itemsize_bits(dtype):
+    """How many bits an element has."""
+    return rb.dtypes.itemsize_bits(dtype)
+
+
 def supports_inf(dtype):
     """Whether a floating dtype has infinities."""
     return bool(np.isinf(np.asarray(np.inf, dtype).astype("float32")))

@@ -24,6 +24,19 @@ from rabbet_pallas.specs import (
     Squeezed,
     no_block_spec,
 )
+from rabbet_pallas.scopes import empty_ref_like, run_scoped, run_state, with_scoped
+from rabbet_pallas.semaphores import semaphore_read, semaphore_signal, semaphore_wait
+from rabbet_pallas.sizes import (
+    align_to,
+    broadcast_to,
+    cdiv,
+    multiple_of,
+    next_power_of_2,
+    strides_from_shape,
+    reciprocal,
+)
+from rabbet_pallas.cost import estimate_cost
+from rabbet_pallas.debugging import debug_check, debug_print, enable_debug_checks, enable_poison_buffers
 
 from rabbet.extend.functions import public_module
 
@@ -48,14 +61,33 @@ __all__ = [
     "RevisitMode",
     "Slice",
     "Squeezed",
+    "align_to",
+    "broadcast_to",
+    "cdiv",
+    "debug_check",
+    "debug_print",
     "ds",
     "dslice",
+    "empty_ref_like",
+    "enable_debug_checks",
+    "enable_poison_buffers",
+    "estimate_cost",
     "loop",
+    "multiple_of",
+    "next_power_of_2",
     "no_block_spec",
     "num_programs",
     "pallas_call",
     "program_id",
+    "reciprocal",
+    "run_scoped",
+    "run_state",
+    "semaphore_read",
+    "semaphore_signal",
+    "semaphore_wait",
     "squeezed",
+    "strides_from_shape",
     "when",
+    "with_scoped",
 ]
 public_module(globals())

@@ -6,6 +6,14 @@ A package brings a ``Target`` by an entry point in ``rabbet.pallas_targets``.
 from rabbet_pallas.calls import Block, Call, Scratch
 from rabbet_pallas.memory import atomic, compare_and_swap, load, store
 from rabbet_pallas.places import At, Bitcast, Gather, Index, Place, Range, Reshape, Transpose
+from rabbet_pallas.scopes import allocate
+from rabbet_pallas.semaphores import copy_start, copy_wait
+from rabbet_pallas.semaphores import semaphore_read_p as semaphore_read
+from rabbet_pallas.semaphores import semaphore_signal_p as semaphore_signal
+from rabbet_pallas.semaphores import semaphore_wait_p as semaphore_wait
+from rabbet_pallas.sizes import approx_tanh_p as approx_tanh
+from rabbet_pallas.sizes import multiple_of_p as multiple_of
+from rabbet_pallas.sizes import reciprocal_p as reciprocal
 from rabbet_pallas.specs import (
     Blocked,
     BoundedSlice,
@@ -16,6 +24,9 @@ from rabbet_pallas.specs import (
     Squeezed,
 )
 from rabbet_pallas.targets import Refused, Target
+from rabbet_pallas.triton_functions import inline_asm
+from rabbet_pallas.vectors import bitcast_p as tpu_bitcast
+from rabbet_pallas.vectors import roll_p as roll
 
 from rabbet.extend.functions import public_module
 
@@ -40,9 +51,21 @@ __all__ = [
     "Squeezed",
     "Target",
     "Transpose",
+    "allocate",
+    "approx_tanh",
     "atomic",
     "compare_and_swap",
+    "copy_start",
+    "copy_wait",
+    "inline_asm",
     "load",
+    "multiple_of",
+    "reciprocal",
+    "roll",
+    "semaphore_read",
+    "semaphore_signal",
+    "semaphore_wait",
     "store",
+    "tpu_bitcast",
 ]
 public_module(globals())

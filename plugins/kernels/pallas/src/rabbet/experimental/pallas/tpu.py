@@ -1,7 +1,25 @@
 """What kernels for TPUs use besides: memories, parameters of the compiler."""
 
+from rabbet_pallas.pipelines import emit_pipeline, emit_pipeline_with_allocations
+from rabbet_pallas.semaphores import (
+    SemaphoreType,
+    async_copy,
+    make_async_copy,
+    make_async_remote_copy,
+    sync_copy,
+)
+from rabbet_pallas.sizes import reciprocal
 from rabbet_pallas.specs import MemorySpace, PrefetchScalarGridSpec
-from rabbet_pallas.tpu_params import CompilerParams, GridDimensionSemantics
+from rabbet_pallas.tpu_info import ChipVersion, TpuInfo, get_tpu_info, get_tpu_info_for_chip, is_tpu_device
+from rabbet_pallas.tpu_params import CompilerParams, GridDimensionSemantics, SideEffectType
+from rabbet_pallas.triton_functions import load, store
+from rabbet_pallas.vectors import (
+    bitcast,
+    pack_elementwise,
+    roll,
+    unpack_elementwise,
+    with_memory_space_constraint,
+)
 
 from rabbet.extend.functions import public_module
 
@@ -22,9 +40,30 @@ __all__ = [
     "SUBCORE_PARALLEL",
     "VMEM",
     "VMEM_SHARED",
+    "ChipVersion",
     "CompilerParams",
     "GridDimensionSemantics",
     "MemorySpace",
     "PrefetchScalarGridSpec",
+    "SemaphoreType",
+    "SideEffectType",
+    "TpuInfo",
+    "async_copy",
+    "bitcast",
+    "emit_pipeline",
+    "emit_pipeline_with_allocations",
+    "get_tpu_info",
+    "get_tpu_info_for_chip",
+    "is_tpu_device",
+    "load",
+    "make_async_copy",
+    "make_async_remote_copy",
+    "pack_elementwise",
+    "reciprocal",
+    "roll",
+    "store",
+    "sync_copy",
+    "unpack_elementwise",
+    "with_memory_space_constraint",
 ]
 public_module(globals())

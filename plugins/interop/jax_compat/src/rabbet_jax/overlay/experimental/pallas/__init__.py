@@ -1,8 +1,7 @@
-"""``jax.experimental.pallas``: a language for kernels that only JAX compiles. Libraries import it at their
-head and use it on hardware for which they have such kernels, so its names, and those of all modules below it,
-can be read.
+"""``jax.experimental.pallas``: ``rabbet.experimental.pallas``. Kernels that JAX ships below ``ops`` are run
+from jax's files where jax is installed. Names that are not there can be read, and raise when they are called.
 """
 
 OPEN = True  # every name can be read
 OPEN_BELOW = True  # and every module below imported
-WHY = "Rabbet has no Pallas", "choose the library's implementation without Pallas kernels"
+WHY = "Rabbet's Pallas does not have it", "choose the library's implementation without this kernel"
