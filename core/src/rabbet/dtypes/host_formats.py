@@ -19,7 +19,7 @@ TABLE_BITS = 16  # formats up to here are decoded by a table of all their number
 evaluate: Any = None
 
 
-def evaluate_with(function: Callable[[Any, np.ndarray], np.ndarray]) -> None:
+def evaluate_with(function: Callable[..., Any]) -> None:
     """Name who runs a function of one array on a NumPy array. Called once, by composition."""
     global evaluate
     evaluate = function

@@ -57,7 +57,7 @@ def numbers(dtype: Any) -> Any:
     return codes.view(dtype).astype("float64")
 
 
-def decoded(codes, dtype, wide):
+def decoded(codes: Any, dtype: Any, wide: Any) -> Any:
     """What codes of a dtype stand for, in a wider one: by the dtype's own program, or else by a look into the
     table of all numbers.
     """
@@ -73,7 +73,7 @@ def decoded(codes, dtype, wide):
     return lax.gather(table, inside, at, slice_sizes=(1,), mode="promise_in_bounds")
 
 
-def encoded(x, dtype):
+def encoded(x: Any, dtype: Any) -> Any:
     """The codes of the numbers next to those of a float array: by the dtype's own program, or as follows.
 
     A number's code is the count of the midpoints of neighbours below it. One that lies on a midpoint goes to
@@ -100,7 +100,7 @@ def encoded(x, dtype):
     return lax.select(negative, found + sign, found)
 
 
-def checked(out, shape, dtype, spec, function):
+def checked(out: Any, shape: Any, dtype: Any, spec: Any, function: Any) -> Any:
     """What a row's ``encode`` or ``decode`` returned, if that is an array of the right type.
 
     Raises:
@@ -116,12 +116,12 @@ def checked(out, shape, dtype, spec, function):
     return out
 
 
-def is_one(value, dtypes_of_codes):
+def is_one(value: Any, dtypes_of_codes: Any) -> Any:
     """Whether a parameter is one of these dtypes."""
     return isinstance(value, np.dtype) and any(value == dtype for dtype in dtypes_of_codes)
 
 
-def widened(eqn):
+def widened(eqn: Any) -> Any:
     """The program on codes that an equation amounts to, with the arrays that it uses.
 
     Raises:

@@ -33,7 +33,7 @@ move_axis: Any = None
 reshaped: Any = None
 
 
-def use_batching(table, mover, reshape):
+def use_batching(table: RuleTable, mover: Callable[..., Any], reshape: Any) -> None:
     """Name the table whose rules add a dimension, ``mover(x, source, destination)``, which moves one, and
     ``reshape(x, shape)``. Called once, by composition.
     """
@@ -75,7 +75,7 @@ def physical(eqn: Equation) -> Jaxpr:
             "physical_shape=(n,)"
         )
 
-    def on_stored(*args):
+    def on_stored(*args: Value) -> list[Value]:
         if own is None:
             out = batched_over_last(op, args, ranks)
         else:  # such rules speak of vectors: of what stores an element as one number, too
@@ -87,12 +87,12 @@ def physical(eqn: Equation) -> Jaxpr:
     return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
 
 
-def as_vectors(stored, aval):
+def as_vectors(stored: Any, aval: Any) -> Any:
     """What stores elements as one number each, with a last dimension of size 1."""
     return reshaped(stored, (*stored.shape, 1)) if aval.is_extended else stored
 
 
-def batched_over_last(op, args, ranks):
+def batched_over_last(op: Op, args: tuple[Value, ...], ranks: list[int]) -> Value:
     """``op`` batched over the last dimension of those ``args`` whose rank of storage is 1."""
     if not any(ranks):
         return op(*args)

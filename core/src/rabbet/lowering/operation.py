@@ -30,7 +30,19 @@ ONE_TYPE = re.compile(r"\A[^\n]* (?::|->) (tensor<(?:[^<>\n]|<[^<>\n]*>)*>)\Z")
 
 
 class Site:
-    """What a ``lower`` rule is given as ``op``: parameters, types, and the place to write to."""
+    """What a ``lower`` rule is given as ``op``: parameters, types, and the place to write to.
+
+    Example:
+      >>> from rabbet.extend.primitive import Primitive
+      >>> from rabbet.extend.rules import Site
+      >>> tripled = Primitive("tripled", lambda x: x, kinds=("elementwise",))
+      >>> @tripled.rule("lower")
+      ... def lower_tripled(op: Site, x: str) -> str:
+      ...     three = op.constant(np.array(3, op.out.dtype), rb.typeof(np.array(3, op.out.dtype)))
+      ...     return op.emit(f"stablehlo.multiply {x}, {three} : {op.out.mlir}")
+      >>> float(tripled(np.float32(2)))
+      6.0
+    """
 
     __slots__ = ("_function", "_equation", "params")
 

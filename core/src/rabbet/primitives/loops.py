@@ -56,11 +56,12 @@ class Counted(NamedTuple):
     """What a ``while`` counts.
 
     Example:
-      >>> from rabbet.extend.rules import counted
+      >>> from rabbet.extend.rules import Counted, counted
       >>> from rabbet.extend.passes import stage
       >>> turns = lambda n: [lax.fori_loop(0, n, lambda i, x: x * 2, 1.0)]
-      >>> counted(stage(turns, [rb.typeof(np.int32(3))]).jaxpr.equations[-1].op).step
-      1
+      >>> loop = counted(stage(turns, [rb.typeof(np.int32(3))]).jaxpr.equations[-1].op)
+      >>> isinstance(loop, Counted), loop.step
+      (True, 1)
     """
 
     counter: int

@@ -204,13 +204,13 @@ class ShapedArray:
         """
         return None if self.spread is None else self.spread.memory
 
-    def stands_for(self, other):
+    def stands_for(self, other: Any) -> Any:
         """Whether a value of this type may stand where one of type ``other`` is expected, as far as types
         speak of devices: one that may differ between these is no value that they share.
         """
         return self.spread is other.spread or stands_for(self, other)
 
-    def strip_weak_type(self):
+    def strip_weak_type(self) -> Any:
         """``strong``, by JAX's name."""
         return self.strong()
 

@@ -54,13 +54,13 @@ class OverDevices:
         """
         raise NotImplementedError(f"{type(self).__name__} must type results: define results")
 
-    def stands_for(self, other):
+    def stands_for(self, other: Any) -> Any:
         """Whether a value of such a type may stand where one is expected whose type says ``other`` (or None)
         in this regard, so that nothing but its place changes.
         """
         return True
 
-    def fitted(self, x, aval):
+    def fitted(self, x: Any, aval: Any) -> Any:
         """``x`` as a value of type ``aval``, whose ``spread`` is this one where it has any; else that of
         ``x`` is.
         """
@@ -247,13 +247,13 @@ def fitted_over(x: Any, have: Any, aval: Any) -> Any:
     return x
 
 
-def stands_for(aval, other):
+def stands_for(aval: Any, other: Any) -> Any:
     """Whether a value of type ``aval`` may stand where ``other`` is expected: see ``OverDevices``."""
     wanted = parts_of(other.spread)
     return all(part.stands_for(wanted.get(kind)) for kind, part in parts_of(aval.spread).items())
 
 
-def joined_over(one, other):
+def joined_over(one: Any, other: Any) -> Any:
     """What covers two words of types on devices, each of which may be None."""
     if one is other or other is None:
         return one

@@ -2,7 +2,10 @@
 the host converts numbers of formats that NumPy does not know (``dtypes.host_formats``).
 """
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from rabbet.runtime.platforms.devices import default_device
 from rabbet.trace.staging import stage
 
 
-def evaluate(function, host, what):
+def evaluate(function: Any, host: Any, what: Any) -> Any:
     """The result of ``function`` for a NumPy array, a NumPy array of the same shape.
 
     Args:
@@ -41,7 +44,7 @@ def evaluate(function, host, what):
 
 
 @functools.lru_cache(maxsize=256)
-def compiled(function, shape, dtype, device, what):
+def compiled(function: Any, shape: Any, dtype: Any, device: Any, what: Any) -> Any:
     """``(runner, arrays that it uses)`` of a function for arrays of a type."""
     aval = ShapedArray(shape, dtype)
     closed = stage(lambda x: [function(x)], [aval], what)

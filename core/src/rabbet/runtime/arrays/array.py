@@ -18,6 +18,7 @@ from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime.arrays import callback_errors, shown, transfer_guards
+from rabbet.runtime.arrays.host_parts import device_of, parts_here, stored
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_shards, raw_values, signals_while_reading
@@ -297,7 +298,7 @@ class Array(metaclass=ArrayType):
                 "each of its numbers: numpy.array2string(x, formatter=...)"
             ) from None
 
-    def __str__(self):
+    def __str__(self) -> str:
         if shown.is_stored_only(self.aval.dtype) or not is_readable(self):
             return repr(self)
         return str(shown.numbers(self))

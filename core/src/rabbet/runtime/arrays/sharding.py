@@ -45,11 +45,11 @@ class Sharding:
     # Whether it names devices; one that does not is meant on those on which the program runs (``on``).
     has_devices: bool = True
 
-    def on(self, group) -> "Sharding":
+    def on(self, group: Any) -> Sharding:
         """The same on the devices of a group, for one that names none; else itself."""
         return self
 
-    def refuse_unsettled(self, who) -> None:
+    def refuse_unsettled(self, who: Any) -> None:
         """Refuse a sharding that leaves something to the compiler, where ``who`` needs all of it."""
 
     @property

@@ -1,6 +1,9 @@
 """``with_sharding_constraint``: a value within a program laid out as told."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
     from rabbet.extend.rules import Site
 
-def sharding_constraint_type(x, *, sharding):
+
+def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
     sharding.check(x.shape)  # ``constrained`` has left out what does not divide
     return x.update(spread=with_part(x.spread, Explicit, sharding.in_types(x.ndim)))
 
@@ -172,7 +176,7 @@ class UnevenSharding(UserWarning):
     """A constraint within a program cuts a dimension into parts that are not equal, and is left out there."""
 
 
-def divided(sharding, aval):
+def divided(sharding: Any, aval: Any) -> Any:
     """A sharding without axes of type ``Auto`` that do not divide a dimension evenly, as the compiler would
     leave them out; it says so.
     """

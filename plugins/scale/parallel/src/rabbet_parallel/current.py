@@ -72,13 +72,13 @@ class use_abstract_mesh(use_mesh):
     accepts = (AbstractMesh, Mesh)
 
 
-def mesh_in_use():
+def mesh_in_use() -> Any:
     """The ``Mesh`` that was set or entered on this thread, or None."""
     meshes = [m.mesh if type(m) is Entered else m for m in reversed(current.meshes)]
     return next((m for m in meshes if m is None or isinstance(m, Mesh)), None)
 
 
-def get_mesh():
+def get_mesh() -> Any:
     """The mesh set by ``set_mesh`` on this thread; a mesh without axes (``empty``) where none is. It does not
     tell that of ``with mesh:``.
 

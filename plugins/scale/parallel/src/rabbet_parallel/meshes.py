@@ -42,7 +42,7 @@ class Entered(NamedTuple):
     mesh: Any
 
 
-def meshes_from(value):
+def meshes_from(value: Any) -> Any:
     """The value of the setting ``meshes``: meshes, innermost last; None among them hides those before."""
     kinds = AbstractMesh | Mesh | Entered
     if isinstance(value, str) or not all(m is None or isinstance(m, kinds) for m in value):
@@ -86,7 +86,7 @@ class Current(threading.local):
         return override
 
     @property
-    def innermost(self):
+    def innermost(self) -> Any:
         """The current mesh, set by ``set_mesh`` or its like, or None."""
         return next((m for m in reversed(self.meshes) if type(m) is not Entered), None)
 

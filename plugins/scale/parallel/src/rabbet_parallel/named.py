@@ -65,7 +65,7 @@ class NamedSharding(Sharding):
 
     has_devices = property(lambda self: isinstance(self._mesh, Mesh), doc="Whether the mesh has devices.")
 
-    def on(self, group):
+    def on(self, group: Any) -> Any:
         """On an ``AbstractMesh``: the same on these devices, row by row."""
         if isinstance(self._mesh, Mesh):
             return self
@@ -75,7 +75,7 @@ class NamedSharding(Sharding):
             raise ShardingError(f"{self} is for {mesh.size} devices, and the program runs on {group}")
         return self.update(mesh=concrete_mesh(mesh, tuple(devices)))
 
-    def refuse_unsettled(self, who):
+    def refuse_unsettled(self, who: Any) -> None:
         """Refuse a dimension that is left to the compiler."""
         if UNCONSTRAINED in self._spec:
             raise ShardingError(
@@ -256,14 +256,14 @@ def spec_of_tiles(mesh: Any, counts: Any, parts: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def concrete_mesh(mesh, devices):
+def concrete_mesh(mesh: Any, devices: Any) -> Any:
     """An ``AbstractMesh`` on these devices, row by row."""
     grid = np.empty(len(devices), object)
     grid[:] = devices
     return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
-def with_devices(mesh, concrete):
+def with_devices(mesh: Any, concrete: Any) -> Any:
     """An ``AbstractMesh`` on the devices of a mesh of the same axes, or None."""
     if concrete is None or (concrete.axis_sizes, concrete.axis_names) != (mesh.axis_sizes, mesh.axis_names):
         return None

@@ -1,7 +1,9 @@
 """Programs over several devices: the shardings that ``jit`` was given, and those of its arguments."""
 
+from __future__ import annotations
+
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
@@ -314,12 +316,12 @@ def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
 
 
 @functools.lru_cache(maxsize=64)
-def nameless_group(count):
+def nameless_group(count: Any) -> Any:
     """As many devices as shardings are for that name none."""
     return device_group(tuple(topology_devices("cpu", str(count))))
 
 
-def refit(x, sharding, what):
+def refit(x: Any, sharding: Any, what: Any) -> Any:
     """An argument of a compiled program laid out as it was compiled for.
 
     Raises:
