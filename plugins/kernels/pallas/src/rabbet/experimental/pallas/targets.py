@@ -4,6 +4,7 @@ A package brings a ``Target`` by an entry point in ``rabbet.pallas_targets``.
 """
 
 from rabbet_pallas.calls import Block, Call, Scratch
+from rabbet_pallas.checking import revisited
 from rabbet_pallas.memory import atomic, compare_and_swap, load, store
 from rabbet_pallas.places import At, Bitcast, Gather, Index, Place, Range, Reshape, Transpose
 from rabbet_pallas.scopes import allocate
@@ -61,6 +62,7 @@ __all__ = [
     "load",
     "multiple_of",
     "reciprocal",
+    "revisited",
     "roll",
     "semaphore_read",
     "semaphore_signal",
