@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rabbet import tree
+from rabbet.errors import TreeError
 from rabbet.extend.functions import folded
 
 from rabbet_store import fitting, locks, manifest, structure
@@ -214,7 +215,10 @@ class Checkpoints:
         if like is None:
             wanted = [NOT_GIVEN] * len(rows)
             whole = structure.put_together(nodes, range(len(rows)), plain)
-            order, shape = tree.flatten(whole)
+            try:
+                order, shape = tree.flatten(whole)
+            except TreeError as error:  # as of keys that cannot be sorted, which no state had
+                raise CheckpointError(f"the checkpoint of step {step} is no state: {error}") from None
         else:
             expected, found = structure.taken_apart(like)
             shape = tree.structure(like)
