@@ -25,7 +25,7 @@ from rabbet.messages import tracebacks, tree_nodes
 from rabbet.tree import lost_levels
 from rabbet.tree.problems import depth_problem, difference, unsortable_keys, watched
 from rabbet.tree.registering import (
-    one_level, register_dataclass_node, register_node, registry, static,
+    one_level, register_dataclass_node, register_node, registered, registry, static,
 )  # fmt: skip
 from rabbet.tree.structures import leaf_path, leaf_paths, parts_of_pair, tuple_of
 
@@ -43,7 +43,8 @@ __all__ = [
     "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "keystr", "leaf_path", "leaf_paths",
     "leaves", "leaves_with_path", "map", "map_with_path", "one_level", "parts_of_pair", "reduce",
     "reduce_associative",
-    "register_dataclass_node", "register_node", "registry", "static", "structure", "transpose", "tuple_of",
+    "register_dataclass_node", "register_node", "registered", "registry", "static", "structure",
+    "transpose", "tuple_of",
     "unflatten",
 ]  # fmt: skip
 

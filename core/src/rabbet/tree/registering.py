@@ -73,6 +73,18 @@ def register_dataclass_node(cls: type, data_fields: Sequence[str], meta_fields: 
     _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
+def registered() -> tuple[type, ...]:
+    """The classes that were made nodes of trees, in the order in which they were; those that are nodes by
+    themselves (dict, list, tuple, named tuples) are not among them.
+
+    Example:
+      >>> import collections
+      >>> collections.OrderedDict in rb.tree.registered()
+      True
+    """
+    return tuple(_sites)
+
+
 def _refuse_second(cls: type) -> None:
     if registry.is_node(cls) and not _is_unregistered_namedtuple(cls):
         place = f"registered at {_sites[cls]}" if cls in _sites else "built in"
@@ -152,4 +164,4 @@ def one_level(node: Any) -> Any:
     return keys, children, metadata
 
 
-__all__ = ["one_level", "register_dataclass_node", "register_node", "registry", "static"]
+__all__ = ["one_level", "register_dataclass_node", "register_node", "registered", "registry", "static"]

@@ -157,6 +157,7 @@ class Tracing:
             refs = [Ref(typeof(x), x, s, k) for x, s, k in zip(states, spaces, kinds, strict=True)]
             with ids.within(own, sizes):
                 self.call_kernel(refs, cut)
+            self.refuse_lost_writes(states, refs, cut, ins)
             return [read(r) for r in refs[cut[0] + cut[1] :]]
 
         avals = [blocks.I32] * (len(self.grid) + self.grid.count(None))
@@ -181,6 +182,16 @@ class Tracing:
                 f"kernel {self.name!r} returns {type(given).__name__} {given!r:.60}\n"
                 "  to fix: write results to references, and return nothing"
             )
+
+    def refuse_lost_writes(self, states, refs, cut, ins):
+        """Refuse a kernel that writes to what it may only read."""
+        for i, block in enumerate(ins):
+            at = cut[0] + i
+            if block.space is not None and block.space.is_whole and refs[at].content is not states[at]:
+                raise ValueError(
+                    f"kernel {self.name!r} writes to operand {i}, which lies in the large memory\n"
+                    "  to fix: write to a result; input_output_aliases gives it what the operand has"
+                )
 
     def shared(self, scalars, ins, outs):
         """The aliases, as numbers of operands and results in blocks."""

@@ -26,7 +26,7 @@ def closed_over_nothing(function, avals, name, what):
     closed = stage(function, avals, name)
     numbers = {}
     for variable, x in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        if not variable.aval.shape and isinstance(x, (Array, np.ndarray)):
+        if not variable.aval.shape and type(x) in (Array, np.ndarray):
             numbers[variable] = Literal(np.asarray(x)[()], variable.aval)
             continue
         raise ValueError(
@@ -38,7 +38,7 @@ def closed_over_nothing(function, avals, name, what):
 
 def described(x):
     """A captured value in a message."""
-    kind = "an array" if isinstance(x, (Array, np.ndarray)) else "a computed value"
+    kind = "an array" if type(x) in (Array, np.ndarray) else "a computed value"
     return f"{kind} of type {typeof(x).str_short()}"
 
 

@@ -26,6 +26,8 @@ def spread(specs, arrays, path):
         return [spec] * len(tree.leaves(arrays))
     if arrays is None:
         return []
+    if tree.structure(specs) == tree.structure(0):
+        raise ValueError(f"{path} is {specs!r:.60}\n  to fix: a BlockSpec, or None for the whole array")
     (inner, root), (values, wanted) = children(specs), children(arrays)
     if root != wanted or len(inner) != len(values):
         raise ValueError(

@@ -11,10 +11,11 @@ from rabbet.extend.bodies import PLAIN, put_together, take_apart
 from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import is_evaluating, obey_sharding
 from rabbet.extend.primitive import Batched, Primitive
-from rabbet.extend.sharding import with_part
+from rabbet.extend.sharding import part_of, with_part
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 
+from rabbet_parallel.addends import Addends, with_axes
 from rabbet_parallel.current import mesh_in_use
 from rabbet_parallel.explicit import Explicit, with_entries
 from rabbet_parallel.meshes import AbstractMesh, AxisType, current
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
     sharding.check(x.shape)  # ``constrained`` has left out what does not divide
-    return x.update(spread=with_part(x.spread, Explicit, sharding.in_types(x.ndim)))
+    told = sharding.in_types(x.ndim)
+    spread = with_part(x.spread, Explicit, part_of(told, Explicit))
+    return x.update(spread=with_part(spread, Addends, part_of(told, Addends)))
 
 
 sharding_constraint = Primitive(
@@ -41,14 +44,19 @@ sharding_constraint.rule("extended")(lowers_stored)  # of typed keys: what only 
 
 
 @sharding_constraint.rule("lower")
-def lower_sharding_constraint(op: Site, x: Any) -> Any:
+def lower_sharding_constraint(op, x):
+    if op.out.spread is not None and part_of(op.out.spread, Addends) is not None:
+        return x  # what the type says is written behind it
     return op.emit(
         f"sdy.sharding_constraint {x} <{op.params['sharding'].text(op.out.physical.ndim)}> : {op.out.mlir}"
     )
 
 
 @sharding_constraint.rule("transpose")
-def transpose_sharding_constraint(op: Op, ct: Any, x: Any) -> Any:
+def transpose_sharding_constraint(op, ct, x):
+    spec = op.params["sharding"].spec
+    if spec.unreduced or spec.reduced:  # of a value as its variable's type says
+        return (ct,)
     return (op(ct),)
 
 
@@ -89,7 +97,42 @@ def batch_to_auto(op: Op, x: Any) -> Any:
     return Batched(op(x.value), x.axis)
 
 
-def reshard_type(x: Any, *, mesh: Any, entries: Any) -> Any:
+def addends_type(x, *, mesh, unreduced, reduced):
+    return with_axes(x, mesh, unreduced, reduced)
+
+
+to_addends = Primitive(
+    "to_addends", addends_type, kinds=("linear",),
+    doc="the operand, along these axes a sum that is not added up",
+)  # fmt: skip
+
+
+@to_addends.rule("addends")
+def addends_as_told(op, *axes):
+    """Its type says it."""
+
+
+@to_addends.rule("lower")
+def lower_to_addends(op, x):
+    return x  # what the result's type says is written behind it
+
+
+@to_addends.rule("transpose")
+def transpose_to_addends(op, ct, x):
+    return (ct,)
+
+
+@to_addends.rule("batch")
+def batch_to_addends(op, x):
+    return Batched(op(x.value), x.axis)
+
+
+def as_addends(x, mesh, unreduced, reduced):
+    """A traced value of a type with these axes; an array as it is."""
+    return x if is_evaluating() else to_addends(x, mesh=mesh, unreduced=unreduced, reduced=reduced)
+
+
+def reshard_type(x, *, mesh, entries):
     return with_entries(x, mesh, entries)
 
 

@@ -11,7 +11,7 @@ from rabbet.extend import primitive as p
 from rabbet_collectives import primitives as c
 from rabbet_collectives.varying import pvary
 
-from rabbet_parallel.constraints import reshard, sharding_constraint, to_auto
+from rabbet_parallel.constraints import reshard, sharding_constraint, to_addends, to_auto
 from rabbet_parallel.explicit import Ambiguous, Laid, explicit
 from rabbet_parallel.specs import names_in
 
@@ -286,6 +286,11 @@ def refuse_cut_slices(x: Any) -> None:
     """Of an operand whose first dimension has a slice for each member."""
     if x.entries[0] is not None:
         raise Ambiguous("it hands out slices along a dimension that is cut")
+
+
+@explicit.primitive(to_addends)
+def of_to_addends(op, x):
+    return x.entries
 
 
 @explicit.primitive(to_auto)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
-from rabbet.extend.sharding import Sharding
+from rabbet.extend.sharding import Sharding, with_part
 
+from rabbet_parallel.addends import Addends, reduced_of, unreduced_of
 from rabbet_parallel.current import mesh_in_use, needed_mesh
 from rabbet_parallel.explicit import entries_of, explicit_entries, spread_of
 from rabbet_parallel.meshes import AbstractMesh, Mesh
@@ -48,6 +49,12 @@ class NamedSharding(Sharding):
                     f"{spec} names the axis {name!r}, which is none of the mesh's: "
                     f"{', '.join(map(repr, mesh.axis_names))}"
                 )
+        for name in (*spec.unreduced, *spec.reduced):
+            if name not in mesh.axis_names or name in mesh.auto_axes:
+                raise ShardingError(
+                    f"{spec}: unreduced and reduced name axes of type Explicit, and {name!r} is none of "
+                    f"{mesh}"
+                )
         if UNCONSTRAINED in spec and not mesh.auto_axes:
             raise ShardingError(
                 f"{spec} leaves a dimension to the compiler (UNCONSTRAINED), which decides along axes of "
@@ -75,8 +82,13 @@ class NamedSharding(Sharding):
             raise ShardingError(f"{self} is for {mesh.size} devices, and the program runs on {group}")
         return self.update(mesh=concrete_mesh(mesh, tuple(devices)))
 
-    def refuse_unsettled(self, who: Any) -> None:
-        """Refuse a dimension that is left to the compiler."""
+    def refuse_unsettled(self, who):
+        """Refuse a dimension that is left to the compiler, and a sum that is not added up."""
+        if self._spec.unreduced:
+            raise ShardingError(
+                f"{who}: {self._spec} names sums that are not added up; these live within a program: add up "
+                "with rb.reshard before it ends, and in there say so with rb.reshard or out_sharding"
+            )
         if UNCONSTRAINED in self._spec:
             raise ShardingError(
                 f"{who}: {self._spec} leaves a dimension to the compiler, which with_sharding_constraint "
@@ -141,13 +153,23 @@ class NamedSharding(Sharding):
         mesh = self._mesh
         if not mesh.explicit_axes:
             return None
-        return spread_of(mesh.abstract_mesh, explicit_entries(mesh, self.entries(ndim)))
+        spread = spread_of(mesh.abstract_mesh, explicit_entries(mesh, self.entries(ndim)))
+        if self._spec.unreduced or self._spec.reduced:
+            part = Addends(mesh.abstract_mesh, self._spec.unreduced, self._spec.reduced)
+            spread = with_part(spread, Addends, part)
+        return spread
 
     def asked(self, aval: Any) -> Any:
         """On a mesh whose axes are all explicit, what the type of a result says."""
         if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
             return None
-        return self.with_spec(PartitionSpec(*entries_of(aval)))
+        spec = PartitionSpec(*entries_of(aval), reduced=reduced_of(aval))
+        if unreduced_of(aval):
+            raise ShardingError(
+                f"a result of a compiled function is {aval.str_short()}, a sum that is not added up yet\n"
+                "  to fix: add up before it is returned, rb.reshard(x, P(...))"
+            )
+        return self.with_spec(spec)
 
     def constrain(self, x: Any) -> Any:
         """A traced value laid out so, in the memory that it names."""

@@ -28,11 +28,13 @@ class PartitionSpec:
     ``PartitionSpec.UNCONSTRAINED`` stands for a dimension that the compiler may cut as it likes, within
     ``with_sharding_constraint``.
 
-    ``unreduced`` and ``reduced``, sets of axes in JAX, may be given where they are empty.
+    Args:
+      partitions: the entries.
+      unreduced: axes of type ``Explicit`` along which each device holds an addend of the value.
+      reduced: axes along which the value is added up, and said so: its products with parts are parts of sums.
 
     Raises:
       ShardingError: for an axis that occurs twice. TypeError: for what is none of these.
-      NotImplementedError: for axes in ``unreduced`` or ``reduced``.
 
     Example:
       >>> from rabbet.sharding import PartitionSpec as P
@@ -40,16 +42,11 @@ class PartitionSpec:
       (P('x', None), P(('x', 'y'),), 'x')
     """
 
-    __slots__ = ("partitions",)
+    __slots__ = ("partitions", "reduced", "unreduced")
     UNCONSTRAINED = UNCONSTRAINED
 
     @folded
-    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> None:
-        if unreduced or reduced:
-            raise NotImplementedError(
-                "PartitionSpec: sums that are not added up yet (unreduced, reduced) are not types of arrays "
-                "here; leave them out, and add up within shard_map by lax.psum"
-            )
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
         found = []
         for entry in partitions:
             if isinstance(entry, (tuple, list)):
@@ -60,10 +57,17 @@ class PartitionSpec:
         names = [name for entry in self.partitions for name in names_in(entry)]
         for name in names:
             if names.count(name) > 1:
-                raise ShardingError(f"{self}: the axis {name!r} occurs twice; an axis cuts one dimension")
-
-    unreduced = property(lambda self: frozenset(), doc="The axes over which sums are not added up: none.")
-    reduced = property(lambda self: frozenset(), doc="The axes over which gradients are not added up: none.")
+                raise ShardingError(
+                    f"P{self.partitions!r}: the axis {name!r} occurs twice; an axis cuts one dimension"
+                )
+        self.unreduced, self.reduced = _axes(unreduced, "unreduced"), _axes(reduced, "reduced")
+        for one, other in ((names, self.unreduced), (names, self.reduced), (self.unreduced, self.reduced)):
+            twice = sorted(set(one) & other)
+            if twice:
+                raise ShardingError(
+                    f"{self}: the axis {twice[0]!r} occurs twice; it cuts a dimension, or is unreduced, or "
+                    "reduced"
+                )
 
     def __len__(self) -> Any:
         return len(self.partitions)
@@ -74,23 +78,34 @@ class PartitionSpec:
     def __getitem__(self, i: Any) -> Any:
         return self.partitions[i]
 
-    def __add__(self, other: Any) -> Any:
-        return PartitionSpec(*self.partitions, *other)
+    def __add__(self, other):
+        return self.update(partitions=(*self.partitions, *other))
 
-    def __radd__(self, other: Any) -> Any:
-        return PartitionSpec(*other, *self.partitions)
+    def __radd__(self, other):
+        return self.update(partitions=(*other, *self.partitions))
 
-    def __eq__(self, other: Any) -> Any:
-        return type(other) is PartitionSpec and self.partitions == other.partitions
+    def __eq__(self, other):
+        return (
+            type(other) is PartitionSpec
+            and self.partitions == other.partitions
+            and self.unreduced == other.unreduced
+            and self.reduced == other.reduced
+        )
 
-    def __hash__(self) -> Any:
-        return hash((PartitionSpec, self.partitions))
+    def __hash__(self):
+        return hash((PartitionSpec, self.partitions, self.unreduced, self.reduced))
 
-    def __repr__(self) -> Any:
-        return f"P{self.partitions!r}"
+    def __repr__(self):
+        if not self.unreduced and not self.reduced:
+            return f"P{self.partitions!r}"
+        parts = [repr(e) for e in self.partitions]
+        for word, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if axes:
+                parts.append(f"{word}={{{', '.join(map(repr, sorted(axes)))}}}")
+        return f"P({', '.join(parts)})"
 
-    def __reduce__(self) -> Any:
-        return PartitionSpec, self.partitions
+    def __reduce__(self):
+        return _remade, (self.partitions, self.unreduced, self.reduced)
 
     def __sharding__(self, name: Any) -> Any:
         """The sharding that it stands for on the mesh of ``set_mesh``."""
@@ -106,12 +121,25 @@ class PartitionSpec:
         """How many dimensions have this entry."""
         return self.partitions.count(entry)
 
-    def update(
-        self, *, partitions: Any = None, unreduced: Any = frozenset(), reduced: Any = frozenset()
-    ) -> Any:
-        """A spec with other entries."""
-        partitions = self.partitions if partitions is None else partitions
-        return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+    def update(self, *, partitions=None, unreduced=None, reduced=None):
+        """A spec that differs in what is given."""
+        return PartitionSpec(
+            *(self.partitions if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
+
+
+def _remade(partitions, unreduced, reduced):
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _axes(given, word):
+    """A set of axes, of the argument called ``word``."""
+    names = frozenset((given,) if isinstance(given, str) else given)
+    if None in names:
+        raise TypeError(f"PartitionSpec: {word} holds names of axes, got None")
+    return names
 
 
 def names_in(entry: Any) -> Any:

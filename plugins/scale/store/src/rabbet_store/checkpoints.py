@@ -1,28 +1,24 @@
 """``Checkpoints``: a folder with the states of a program, by step."""
 
-import contextlib
+import operator
 import os
 import re
-import secrets
-import shutil
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import rabbet as rb
-from rabbet import Array, dtypes, tree
-from rabbet.errors import ShardingError, TreeError
+from rabbet import tree
+from rabbet.errors import TreeError
 from rabbet.extend.functions import folded
-from rabbet.extend.sharding import Sharding
 
-from rabbet_store import arrays, manifest
+from rabbet_store import fitting, locks, manifest, structure
+from rabbet_store.arrays import Reader
 from rabbet_store.errors import CheckpointError
+from rabbet_store.leaves import leaves_of
+from rabbet_store.loading import NOT_GIVEN, Loading, places_for
+from rabbet_store.writing import Writing, remove_old
 
-FINAL = re.compile(r"step-(\d+)")
-WRITING, LEAVING = ".writing-", ".deleting-"
-PAUSE, LOOK_SECONDS = 0.02, 0.5
+FINAL = re.compile(r"step-(-?\d+)")
 
 
 class Checkpoints:
@@ -30,7 +26,9 @@ class Checkpoints:
     files.
 
     A checkpoint appears in the folder when it is whole: a process that ends while it writes leaves what was
-    there before. Each process writes the parts that its devices have; each chunk has a checksum.
+    there before, and what it left is removed when somebody saves again. Each process writes the parts that
+    its devices have; each chunk has a checksum. Several threads may use one object, and several programs one
+    folder.
 
     Args:
       folder: where they are. It is made when the first one is written.
@@ -48,12 +46,11 @@ class Checkpoints:
 
     @folded
     def __init__(self, folder: str | os.PathLike, *, keep: int | None = None, timeout_seconds: float = 600):
-        if keep is not None and keep < 1:
+        if keep is not None and number(keep, "keep") < 1:
             raise ValueError(f"keep must be at least 1, or None for all, got {keep}")
         self.folder, self.keep, self.timeout = Path(folder).absolute(), keep, timeout_seconds
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
-        self._given_up = threading.Event()
+        self._lock = threading.RLock()
+        self._writing: Writing | None = None
 
     def __repr__(self):
         return f"Checkpoints({str(self.folder)!r}, steps={self.steps()})"
@@ -61,10 +58,19 @@ class Checkpoints:
     # ------------------------------------------------------------------------------------- what is there
     def steps(self) -> list[int]:
         """The steps of which there are checkpoints, in order."""
-        if not self.folder.is_dir():
+        try:
+            names = os.listdir(self.folder)
+        except (FileNotFoundError, NotADirectoryError):
             return []
-        found = [FINAL.fullmatch(each.name) for each in self.folder.iterdir()]
-        return sorted([int(match[1]) for match in found if match])
+        found = [FINAL.fullmatch(name) for name in names]
+        return sorted({int(match[1]) for match in found if match and self._is_there(int(match[1]))})
+
+    def _is_there(self, step):
+        """Whether there is a folder with something in it."""
+        try:
+            return bool(os.listdir(self.path(step)))
+        except OSError:
+            return False
 
     def latest(self) -> int | None:
         """The last step of which there is one, or None."""
@@ -72,7 +78,7 @@ class Checkpoints:
 
     def path(self, step: int) -> Path:
         """The folder of one checkpoint."""
-        return self.folder / f"step-{int(step):010d}"
+        return self.folder / f"step-{number(step, 'step'):010d}"
 
     # ------------------------------------------------------------------------------------------- writing
     @folded
@@ -80,8 +86,12 @@ class Checkpoints:
         """Write a pytree of arrays, numbers and strings. Values are copied before this returns; the files are
         written meanwhile. All processes call it, with the same tree.
 
+        Structure is saved with them: dicts, lists, tuples, None, empty ones, named tuples, registered classes
+        with those of their metadata that are plain values; numbers and NumPy's scalars with their types,
+        typed random keys with their generator.
+
         Args:
-          step: its number; there must be none of it yet.
+          step: its number, an integer; there must be none of it yet.
           state: the pytree. Arrays may lie over the devices of several processes; NumPy arrays are those of
             process 0.
           wait: return when it is written.
@@ -89,19 +99,21 @@ class Checkpoints:
         Raises:
           FileExistsError: if there is a checkpoint of that step.
           CheckpointError: if the one before this could not be written. TypeError: for a leaf that is none of
-            these, and for a dtype or a key of a dict that could not be read again.
+            these, for a dtype or a key of a dict that could not be read again, and for a step that is no
+            integer. ValueError: for a masked array.
         """
-        self.wait()
-        if self.path(step).exists():
-            raise FileExistsError(f"there is a checkpoint of step {step} already: {self.path(step)}")
-        leaves = [leaf_of(i, path, x) for i, (path, x) in enumerate(tree.flatten_with_path(state)[0])]
-        temporary = self.folder / f"{WRITING}{int(step)}-{agreed_token()}"
-        self._given_up.clear()
-        arguments = (int(step), temporary, leaves, rb.process_index(), rb.process_count())
-        self._thread = threading.Thread(target=self._write, args=arguments, name="rabbet-store")
-        self._thread.start()
-        if wait:
+        final, step = self.path(step), number(step, "step")
+        with self._lock:
             self.wait()
+            if self._is_there(step) or (final.exists() and not final.is_dir()):
+                raise FileExistsError(f"there is a checkpoint of step {step} already: {final}")
+            nodes, found = structure.taken_apart(state)
+            leaves = leaves_of(found)
+            writing = Writing(final, step, nodes, leaves, lambda done: remove_old(self, done), self.timeout)
+            self._writing = writing
+            writing.start()
+        if wait:
+            self._finish(writing)
 
     def wait(self) -> None:
         """Wait until what was saved is written.
@@ -109,10 +121,16 @@ class Checkpoints:
         Raises:
           CheckpointError: if it could not be written.
         """
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join()
-        error, self._error = self._error, None
+        self._finish(self._writing)
+
+    def _finish(self, writing):
+        if writing is None:
+            return
+        writing.join()
+        with self._lock:
+            if self._writing is writing:
+                self._writing = None
+            error, writing.error = writing.error, None
         if error is not None:
             raise CheckpointError(f"a checkpoint in {self.folder} could not be written: {error}") from error
 
@@ -120,121 +138,96 @@ class Checkpoints:
         """Give up what is being written, because a process is lost: others would wait for its parts. What was
         written before stays.
         """
-        self._given_up.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join()
-        self._error = None
-
-    def _write(self, step, temporary, leaves, index, count):
-        try:
-            temporary.mkdir(parents=True, exist_ok=True)
-            futures = [f for leaf in leaves for f in leaf.write(temporary)]
-            for future in futures:
-                future.result()
-            (temporary / f"done-{index}").touch()
-            if index == 0:
-                self._commit(step, temporary, leaves, count)
-            else:
-                self._until(
-                    self.path(step).exists, lambda: [0], lambda _: "process 0 did not finish the checkpoint"
-                )
-        except BaseException as error:
-            self._error = error
-
-    def _commit(self, step, temporary, leaves, count):
-        """As process 0: once all have written, give the checkpoint its name."""
-
-        def missing():
-            return [i for i in range(count) if not (temporary / f"done-{i}").exists()]
-
-        self._until(lambda: not missing(), missing, lambda who: f"processes {who} did not write their parts")
-        for i in range(count):
-            (temporary / f"done-{i}").unlink()
-        manifest.write(temporary, step, [leaf.row for leaf in leaves], {"processes": count})
-        temporary.rename(self.path(step))
-        manifest.sync_folder(self.folder)
-        self._remove_old(step)
-
-    def _until(self, condition, waited_for, message):
-        """Return when the condition is met. ``waited_for()`` are the numbers of processes; ``message`` of
-        them says what they did not do.
-        """
-        started = asked = time.monotonic()
-        while not condition():
-            now = time.monotonic()
-            if self._given_up.is_set():
-                raise CheckpointError("it was given up")
-            if now - started > self.timeout:
-                raise CheckpointError(f"{message(waited_for())} within {self.timeout:g} s")
-            if now - asked > LOOK_SECONDS:
-                asked = now
-                lost = rb.distributed.lost()
-                who = [i for i in waited_for() if i in lost]
-                if who and not condition():
-                    raise CheckpointError(f"{message(who)}: {lost[who[0]]}")
-            time.sleep(PAUSE)
-
-    def _remove_old(self, written):
-        """Keep the one just written, whatever its number, and the latest of the others."""
-        others = [step for step in self.steps() if step != written]
-        for step in others[: max(0, len(others) - self.keep + 1)] if self.keep else ():
-            gone = self.folder / f"{LEAVING}{step}-{secrets.token_hex(4)}"
-            with contextlib.suppress(OSError):
-                self.path(step).rename(gone)
-        for each in self.folder.glob(f"{LEAVING}*"):
-            shutil.rmtree(each, ignore_errors=True)
+        writing = self._writing  # without the lock: another thread may hold it and wait for this very one
+        if writing is None:
+            return
+        writing.given_up.set()
+        writing.join()
+        writing.error = None
+        if self._writing is writing:
+            self._writing = None
 
     def clean(self) -> list[str]:
-        """Remove what writers that ended have left behind; return the names. Call it while nobody writes."""
-        left = [*self.folder.glob(f"{WRITING}*"), *self.folder.glob(f"{LEAVING}*")]
-        for each in left:
-            shutil.rmtree(each, ignore_errors=True)
-        return sorted([each.name for each in left])
+        """Remove what writers that ended have left behind; return the names. ``save`` does it too. On a file
+        system without locks, where nobody can tell whether a writer has ended, call it while nobody writes.
+        """
+        return sorted(locks.remove_left(self.folder, doubtful=True))
 
     # ------------------------------------------------------------------------------------------- reading
     @folded
-    def load(self, step: int | None = None, *, like: Any = None, shardings: Any = None) -> Any:
+    def load(
+        self, step: int | None = None, *, like: Any = None, shardings: Any = None, partial: bool = False,
+        plain: bool = False,
+    ) -> Any:  # fmt: skip
         """Read a checkpoint. The mesh and the number of processes may be other ones than it was written with.
 
         Args:
           step: its number; None: the latest.
           like: a pytree of the same structure with arrays or ``rb.ShapeDtypeStruct``s, which says the shapes
-            and dtypes to expect, and how the arrays shall lie. None: the result is made of dicts and lists.
+            and dtypes to expect, and how the arrays shall lie. None: the structure is the one that was saved;
+            its classes must be registered in this program.
           shardings: a ``Sharding`` or device, or a pytree of these that is a prefix of the state.
+          partial: take what ``like`` has and leave out the rest; other kinds of containers will do, too.
+          plain: without ``like``, dicts and lists stand for classes.
 
         Returns:
           the pytree. Arrays are on the default device where nothing says otherwise.
 
         Raises:
-          CheckpointError: where there is none, for a chunk that is missing or damaged, and for an array of
-            another shape or dtype than ``like`` has; names the array.
+          CheckpointError: where there is none, for a chunk that is missing or damaged, where the structure is
+            not that of ``like``, and for an array of another shape or dtype; names the array.
+
+        Example:
+          >>> import tempfile
+          >>> checkpoints = rb.store.Checkpoints(tempfile.mkdtemp())
+          >>> checkpoints.save(1, {"params": np.ones(2), "moments": np.zeros(2)}, wait=True)
+          >>> checkpoints.load(like={"params": np.ones(2)}, partial=True)
+          {'params': array([1., 1.])}
         """
-        step = self.latest() if step is None else step
+        for name, given in (("partial", partial), ("plain", plain)):
+            if type(given) is not bool:
+                raise TypeError(f"{name} must be True or False, got {given!r:.60}")
+        if partial and like is None:
+            raise TypeError("partial=True says what to do with `like`, which is missing")
+        if plain and like is not None:
+            raise TypeError("plain=True is for loading without `like`")
+        if step is not None:
+            return self._load(number(step, "step"), like, shardings, partial, plain)
+        while True:
+            latest = self._latest()
+            try:
+                return self._load(latest, like, shardings, partial, plain)
+            except CheckpointError:
+                # A program that keeps a few only may have removed it meanwhile: then there is a later one.
+                if self._is_there(latest) or self.latest() in (None, latest):
+                    raise
+
+    def _latest(self):
+        step = self.latest()
         if step is None:
             raise CheckpointError(f"there is no checkpoint in {self.folder}")
-        rows = manifest.read(self.path(step))["leaves"]
-        if like is None:
-            structure = tree.structure(manifest.rebuilt([(r["way"], i) for i, r in enumerate(rows)]))
-            order = tree.leaves(manifest.rebuilt([(r["way"], i) for i, r in enumerate(rows)]))
-            rows, wanted = [rows[i] for i in order], [None] * len(rows)
-        else:
-            pairs, structure = tree.flatten_with_path(like)
-            rows = [self._row(rows, path, step) for path, _ in pairs]
-            wanted = [x for _, x in pairs]
-        places = places_for(shardings, structure, wanted)
-        loading = [Loading(self.path(step), *each) for each in zip(rows, wanted, places, strict=True)]
-        return structure.unflatten([each.finish() for each in loading])
+        return step
 
-    def _row(self, rows, path, step):
-        way = manifest.way_of(path)
-        for row in rows:
-            if row["way"] == way:
-                return row
-        known = ", ".join([row["name"] for row in rows[:8]])
-        raise CheckpointError(
-            f"the checkpoint of step {step} has no {tree.keystr(path) or 'single value'}; it has {known}"
-        )
+    def _load(self, step, like, shardings, partial, plain):
+        folder = self.path(step)
+        body = manifest.read(folder)
+        rows, nodes = body["leaves"], body["tree"]
+        if like is None:
+            wanted = [NOT_GIVEN] * len(rows)
+            whole = structure.put_together(nodes, range(len(rows)), plain)
+            try:
+                order, shape = tree.flatten(whole)
+            except TreeError as error:  # as of keys that cannot be sorted, which no state had
+                raise CheckpointError(f"the checkpoint of step {step} is no state: {error}") from None
+        else:
+            expected, found = structure.taken_apart(like)
+            shape = tree.structure(like)
+            order = fitting.fitted(step, nodes, expected, partial=partial, loose=body["format"] == 1)
+            wanted = [x for _, _, x in found]
+        places = places_for(shardings, shape, wanted)
+        chosen = [rows[i] for i in order]
+        loading = [Loading(folder, *each) for each in zip(chosen, wanted, places, strict=True)]
+        return shape.unflatten([each.finish() for each in loading])
 
     @folded
     def verify(self, step: int | None = None) -> int:
@@ -243,174 +236,22 @@ class Checkpoints:
         Raises:
           CheckpointError: for what is missing or damaged; names the array and the file.
         """
-        step = self.latest() if step is None else step
-        if step is None:
-            raise CheckpointError(f"there is no checkpoint in {self.folder}")
+        step = self._latest() if step is None else number(step, "step")
         rows = manifest.read(self.path(step))["leaves"]
         for row in rows:
             if "value" not in row:
-                reader_of(self.path(step), row).verify()
+                Reader(self.path(step), row).verify()
         return len(rows)
 
 
-class Leaf:
-    """A leaf of a state, copied from the devices.
-
-    Attributes:
-      row: what the manifest says of it.
-      parts: pairs of an index and NumPy values, which this process writes.
-    """
-
-    def __init__(self, row, parts=()):
-        self.row, self.parts = row, parts
-
-    def write(self, folder):
-        """Begin to write; returns futures."""
-        if "value" in self.row:
-            return []
-        row = self.row
-        dtype = self.parts[0][1].dtype if self.parts else None
-        if dtype is None:
-            return []
-        return arrays.write(folder / row["folder"], row["shape"], dtype, row["chunk"], self.parts)
-
-
-def leaf_of(number, path, x):
-    """A ``Leaf``, the one of this number in its tree."""
-    name = tree.keystr(path) or "the value"
-    row = {"way": manifest.way_of(path), "name": name}
-    if isinstance(x, (bool, int, float, str)) and not isinstance(x, np.generic):
-        return Leaf({**row, "value": x})
-    if isinstance(x, (np.ndarray, np.generic)):
-        host = as_known(np.array(x), name)
-        parts = [((slice(None),) * host.ndim, host)] if rb.process_index() == 0 else []
-        part = host.shape
-    elif isinstance(x, Array) and x.aval.is_extended:
-        raise TypeError(
-            f"{name} is an array of keys; save rb.random.key_data(key) and wrap it when it is loaded"
-        )
-    elif isinstance(x, Array):
-        host, part = x, x.sharding.shard_shape(x.shape)
-        # Who has the first copy of a part writes it.
-        parts = [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == 0]
-    else:
-        raise TypeError(f"{name} is a {type(x).__name__}; checkpoints hold arrays, numbers and strings")
-    chunk = arrays.chunk_of(part, host.dtype.itemsize)
-    row |= {"folder": f"array-{number}", "shape": list(host.shape), "dtype": host.dtype.name, "chunk": chunk}
-    return Leaf(row | {"numpy": not isinstance(x, Array)}, parts)
-
-
-def as_known(values, name):
-    """NumPy values in the byte order of this machine.
-
-    Raises:
-      TypeError: for a dtype that could not be read again.
-    """
-    dtype = values.dtype.newbyteorder("=")
+def number(x, name):
+    """An integer. Raises TypeError for what is none, True and False included."""
     try:
-        known = np.dtype(dtypes.canonicalize(dtype.name)) == dtype
-    except (TypeError, ValueError):
-        known = False
-    if not known:
-        raise TypeError(
-            f"{name} has the dtype {values.dtype}, which is none of Rabbet's; save it as numbers, or as "
-            "bytes in an array of uint8"
-        )
-    return values.astype(dtype, copy=False)
-
-
-def agreed_token():
-    """A random text that all processes share."""
-    token = secrets.token_bytes(6)
-    if rb.process_count() > 1:
-        token = rb.experimental.multihost_utils.broadcast_one_to_all(np.frombuffer(token, np.uint8)).tobytes()
-    return token.hex()
-
-
-def reader_of(folder, row):
-    """The ``Reader`` of a row of the manifest."""
-    return arrays.Reader(folder / row["folder"], row["shape"], row["dtype"], row["name"])
-
-
-def places_for(shardings, structure, wanted):
-    """Where each leaf shall be: a ``Sharding``, a device, or None."""
-    if shardings is not None:
-        full = structure.unflatten(range(structure.num_leaves))
-        try:
-            return tree.broadcast_prefix(
-                shardings, full, lambda s: s is None, names=("shardings", "the state")
-            )
-        except TreeError as error:
-            raise TreeError(f"Checkpoints.load: {error}") from None
-    return [getattr(x, "sharding", None) for x in wanted]
-
-
-class Loading:
-    """A leaf on its way from disk: its parts are being read from the beginning."""
-
-    def __init__(self, folder, row, wanted, place):
-        self.row, self.place = row, place
-        if "value" in row:
-            return
-        self.reader = reader_of(folder, row)
-        shape, dtype = self.reader.shape, self.reader.dtype
-        self.check(wanted, shape, dtype)
-        whole = tuple([slice(0, n) for n in shape])
-        indices = [whole]
-        if isinstance(place, Sharding) and place.num_devices > 1:
-            try:
-                indices = [plain(i, shape) for i in place.addressable_devices_indices_map(shape).values()]
-            except ShardingError as error:
-                raise ShardingError(f"{row['name']} of the checkpoint: {error}") from None
-        self.futures = {key(i): (i, self.reader.start(i)) for i in indices}
-
-    def check(self, wanted, shape, dtype):
-        """Compare with what was expected."""
-        if wanted is None or not hasattr(wanted, "shape"):
-            return
-        if tuple(wanted.shape) != shape or np.dtype(wanted.dtype).newbyteorder("=") != dtype:
-            raise CheckpointError(
-                f"{self.row['name']} of the checkpoint is {dtype.name}{list(shape)}, and "
-                f"{wanted.dtype}{list(wanted.shape)} was expected"
-            )
-
-    def finish(self):
-        """The leaf."""
-        if "value" in self.row:
-            return self.row["value"]
-        shape = self.reader.shape
-
-        def part(index):
-            return self.reader.finish(*self.futures[key(plain(index, shape))])
-
-        if isinstance(self.place, Sharding) and self.place.num_devices > 1:
-            return rb.make_array_from_callback(shape, self.place, part, dtype=self.reader.dtype)
-        values = part(tuple([slice(0, n) for n in shape]))
-        return values if self.row["numpy"] and self.place is None else on_device(values, self.place)
-
-
-def on_device(values, place):
-    """NumPy values as an array of just their dtype, on one device."""
-    sharding = rb.device_put(0).sharding if place is None else as_sharding(place)
-    made = rb.make_array_from_callback(values.shape, sharding, lambda index: values, dtype=values.dtype)
-    return made if place is None else rb.device_put(made, place)
-
-
-def as_sharding(place):
-    """A sharding for a device or a sharding."""
-    from rabbet.sharding import SingleDeviceSharding
-
-    return place if isinstance(place, Sharding) else SingleDeviceSharding(place)
-
-
-def plain(index, shape):
-    """An index with both ends of each slice."""
-    return tuple([slice(*s.indices(n)[:2]) for s, n in zip(index, shape, strict=True)])
-
-
-def key(index):
-    """A key for an index."""
-    return tuple([(s.start, s.stop) for s in index])
+        if isinstance(x, bool):
+            raise TypeError
+        return operator.index(x)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {x!r:.60}") from None
 
 
 __all__ = ["Checkpoints"]

@@ -4,6 +4,7 @@ A package brings a ``Target`` by an entry point in ``rabbet.pallas_targets``.
 """
 
 from rabbet_pallas.calls import Block, Call, Scratch
+from rabbet_pallas.checking import revisited
 from rabbet_pallas.memory import atomic, compare_and_swap, load, store
 from rabbet_pallas.places import At, Bitcast, Gather, Index, Place, Range, Reshape, Transpose
 from rabbet_pallas.scopes import allocate
@@ -27,6 +28,9 @@ from rabbet_pallas.targets import Refused, Target
 from rabbet_pallas.triton_functions import inline_asm
 from rabbet_pallas.vectors import bitcast_p as tpu_bitcast
 from rabbet_pallas.vectors import roll_p as roll
+from rabbet_pallas.walking import shared_rules
+from rabbet_pallas.walking.uses import uses_of, varies_with
+from rabbet_pallas.walking.walker import Rules, Walker, is_state
 
 from rabbet.extend.functions import public_module
 
@@ -47,10 +51,12 @@ __all__ = [
     "Range",
     "Refused",
     "Reshape",
+    "Rules",
     "Scratch",
     "Squeezed",
     "Target",
     "Transpose",
+    "Walker",
     "allocate",
     "approx_tanh",
     "atomic",
@@ -58,14 +64,19 @@ __all__ = [
     "copy_start",
     "copy_wait",
     "inline_asm",
+    "is_state",
     "load",
     "multiple_of",
     "reciprocal",
+    "revisited",
     "roll",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",
+    "shared_rules",
     "store",
     "tpu_bitcast",
+    "uses_of",
+    "varies_with",
 ]
 public_module(globals())
