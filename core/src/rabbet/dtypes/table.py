@@ -168,7 +168,7 @@ class DTypeTable:
         found = self.canonicalize(dtype)
         if isinstance(found, ExtendedDType):
             raise TypeError(
-                f"{found} is an extended dtype, which has no row in the table\n  ask the dtype itself: its name, "
+                f"{found} is an extended dtype, which has no row in the table\n  ask it itself: its name, "
                 f"physical_dtype ({found.physical_dtype.name}) and physical_shape {found.physical_shape}"
             )
         return self._by_dtype[found]

@@ -1,7 +1,7 @@
 """Branches and loops in the dialect ``scf``; states stay where they are."""
 
-from rabbet.extend.bodies import counted
 from rabbet.extend.passes import Literal
+from rabbet.extend.rules import counted
 
 from rabbet_pallas.walking.walker import Rules, is_state
 
