@@ -267,6 +267,13 @@ def test_power_and_apply(x):
     np.testing.assert_array_equal(x.at[:, np.array([0, 2])].apply(lax.neg), want)
 
 
+@pytest.mark.parametrize("index", [0, np.array([0, 0])])
+def test_apply_wants_one_array(x, index):
+    for wrap in (lambda v: (v,), lambda v: [v], lambda v: {"a": v}):
+        with pytest.raises(TypeError, match="must return one array, it returned a "):
+            x.at[index].apply(wrap)
+
+
 def test_values_take_the_dtype_of_the_array():
     v = device_array(np.zeros(3, np.int32))
     assert v.at[0].set(np.int8(5)).tolist() == [5, 0, 0]

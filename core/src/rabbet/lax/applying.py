@@ -47,13 +47,22 @@ def elementwise_function(name: str, func: Callable, dtype_of: ShapedArray) -> Ca
     return lambda x: scalar_programs.at_each_place(program, [x], consts)[0]
 
 
+def one_array(func: Callable, out: Any) -> Any:
+    """What an elementwise function returned. Raises TypeError for a tuple, list or dict of arrays."""
+    if isinstance(out, (tuple, list, dict)):
+        raise TypeError(
+            f"apply: {describe_function(func)} must return one array, it returned a {type(out).__name__}"
+        )
+    return out
+
+
 def repeated(func: Callable, x: ArrayLike, counts: ArrayLike) -> ArrayOrTracer:
     """``x`` with ``func`` applied to each element as often as ``counts`` says."""
 
     if not is_tracer(counts) and not is_tracer(x):
         most = int(np.asarray(counts).max(initial=0))
         for i in range(most):
-            x = logic.select_n(logic.gt(counts, i), x, func(x))
+            x = logic.select_n(logic.gt(counts, i), x, one_array(func, func(x)))
         return x
 
     def unfinished(state: tuple) -> ArrayOrTracer:

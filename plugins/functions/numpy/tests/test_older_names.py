@@ -237,6 +237,7 @@ MESSAGES = [
     (lambda: rnp.histogramdd(POINTS, bins=[2, 2]), ValueError, "2 bins and 3 ranges for 3 dimensions"),
     (lambda: rnp.piecewise(X, [X > 1], [1, 2, 3]), ValueError, "as many functions or one more"),
     (lambda: rnp.apply_over_axes(lambda a, i: a[0, 0], POINTS, 0), ValueError, "must keep the 2 dimensions"),
+    (lambda: rnp.apply_over_axes(lambda a, i: [a], POINTS, 0), TypeError, "it returned a list"),
     (lambda: rnp.fromstring("1", sep=""), ValueError, "frombuffer reads bytes"),
 ]
 

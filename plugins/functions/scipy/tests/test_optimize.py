@@ -106,3 +106,9 @@ def test_messages():
     ):
         with pytest.raises(error, match=words):
             wrong()
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x, {}), lambda x: {"loss": x}])
+def test_minimize_wants_a_number(wrap):
+    with pytest.raises(TypeError, match="minimize: fun must return a number, it returned a "):
+        rb.scipy.optimize.minimize(lambda x: wrap(x.sum()), np.ones(2, np.float32), method="BFGS")

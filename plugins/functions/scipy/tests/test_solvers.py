@@ -104,3 +104,11 @@ def test_messages():
         gmres(eye, rnp.ones(2), solve_method="x")
     with pytest.raises(ValueError, match="restart"):
         gmres(eye, rnp.ones(2), restart=0)
+
+
+@pytest.mark.parametrize("solver", ["cg", "gmres", "bicgstab"])
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {"a": x}])
+def test_a_map_returns_the_structure_of_what_it_takes(solver, wrap):
+    solve = getattr(rb.scipy.sparse.linalg, solver)
+    with pytest.raises(TypeError, match=f"{solver}: A must return the structure of b"):
+        solve(lambda x: wrap(2 * x), rb.device_put(np.ones(2, np.float32)))

@@ -225,3 +225,8 @@ def test_examples(name, tmp_path, monkeypatch):
     report = []
     doctest.DocTestRunner(verbose=False).run(test, out=report.append)
     assert test.examples and report == []
+
+
+def test_a_masked_array_is_refused():
+    with pytest.raises(ValueError, match="'m' is a masked array of NumPy, which would lose its mask"):
+        rb.safetensors.dumps({"m": np.ma.array([1.0, 2.0], mask=[0, 1])})

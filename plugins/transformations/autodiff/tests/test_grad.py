@@ -285,3 +285,22 @@ def test_an_integer_output_takes_its_own_type_for_a_cotangent():
             pull((1.0, given))
     count, pull = rb.vjp(lambda x: 3, 1.0)
     assert pull(count) == (0.0,)
+
+
+WRAPPED = {
+    "dict": (lambda x: {"loss": x * x}, "a dict with the key 'loss'"),
+    "pair": (lambda x: (x * x, {}), "a tuple of length 2 with 1 array"),
+    "list": (lambda x: [x * x], "a list of length 1 with 1 array"),
+    "two": (lambda x: (x, x), "a tuple of length 2 with 2 arrays"),
+    "none": (lambda x: None, "None"),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+@pytest.mark.parametrize("what", ["grad", "value_and_grad"])
+def test_a_structure_is_no_scalar(what, name):
+    f, found = WRAPPED[name]
+    with pytest.raises(TypeError, match=f"must return one scalar, it returned {found}; use has_aux=True"):
+        getattr(rb, what)(f)(1.0)
+    with pytest.raises(TypeError, match=f"the first of the pair must be one scalar, it is {found}"):
+        getattr(rb, what)(lambda x: (f(x), 0), has_aux=True)(1.0)

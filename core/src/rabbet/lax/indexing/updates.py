@@ -135,7 +135,7 @@ class IndexedArray:
         if options.get("unique_indices") or not any(map(names_several, items)):
             # What is read out of range is dropped or, clipped, written back where it was read.
             reading = {**options, "mode": "clip"} if options.get("mode") is not None else options
-            return self.set(func(self.get(**reading)), **options)
+            return self.set(applying.one_array(func, func(self.get(**reading))), **options)
         counts = making.full_like(self.array, 0, np.int32)
         return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
 

@@ -80,7 +80,7 @@ def _value_and_grad(
         )
         flat = Flat(of_chosen(fun, args, kwargs, numbers), treedef, has_aux)
         outs, recording = modes.record(flat, leaves)
-        value = checks.scalar_output(what, fun, outs, holomorphic)
+        value = checks.scalar_output(what, fun, outs, flat, holomorphic)
         grads = recording.pull([full_of_type(typeof(value).strong(), 1)])
         grads = [given_back(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)

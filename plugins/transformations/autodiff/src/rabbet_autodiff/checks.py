@@ -145,13 +145,34 @@ def differentiable_leaves(
     return leaves, treedef
 
 
-def scalar_output(what: str, fun: Any, outs: Any, holomorphic: bool) -> Any:
+LEAF = tree.structure(0)
+
+
+def described(out_tree: Any) -> str:
+    """The structure of what a function returned that should return a scalar, in words."""
+    kind, keys = out_tree.node_data()
+    if kind is type(None):
+        return "None"
+    size = f"{out_tree.num_leaves} array{'' if out_tree.num_leaves == 1 else 's'}"
+    if kind is dict:
+        return f"a dict with the key{'' if len(keys) == 1 else 's'} {', '.join(map(repr, keys))}"
+    if kind in (tuple, list):
+        return f"a {kind.__name__} of length {len(out_tree.children())} with {size}"
+    return f"a {kind.__name__} with {size}"
+
+
+def scalar_output(what: str, fun: Any, outs: Any, flat: Any, holomorphic: bool) -> Any:
     """Check that a function to be ``grad``ed returned one real scalar; return it."""
     who = f"{what} of {describe_function(fun)}"
-    if len(outs) != 1:
+    if flat.out_tree != LEAF:
+        found = described(flat.out_tree)
+        if flat.has_aux:
+            raise TypeError(
+                f"{who} with has_aux=True: the first of the pair must be one scalar, it is {found}"
+            )
         raise TypeError(
-            f"{who}: the function must return one scalar, it returned {len(outs)} arrays; use has_aux=True "
-            "for (loss, other results), or rb.jacrev for derivatives of several outputs"
+            f"{who}: the function must return one scalar, it returned {found}; use has_aux=True for (loss, "
+            "other results), or rb.jacrev for derivatives of several outputs"
         )
     aval = typeof(outs[0])
     kind = dtypes.kind(aval.dtype)

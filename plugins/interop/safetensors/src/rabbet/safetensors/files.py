@@ -172,6 +172,11 @@ def named(given, convert):
 def host_array(leaf, name):
     if not isinstance(leaf, (rb.Array, np.ndarray, np.generic)):
         raise TypeError(f"safetensors: {name!r} is no array but {type(leaf).__name__} {leaf!r:.60}")
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise ValueError(
+            f"safetensors: {name!r} is a masked array of NumPy, which would lose its mask\n  to fix: save "
+            "x.data and x.mask, or x.filled(value)"
+        )
     dtype = dtypes.canonicalize(leaf.dtype)
     if not isinstance(dtype, np.dtype) or dtype.name not in CODES:
         raise TypeError(

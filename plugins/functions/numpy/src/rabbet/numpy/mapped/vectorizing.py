@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, is_array_like
 from rabbet.numpy.creation.conversion import array
 from rabbet.numpy.creation.filled import arange
 from rabbet.numpy.elementwise.choosing import choose_by
@@ -224,6 +224,10 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     for axis in axes if isinstance(axes, (tuple, list, range)) else (axes,):
         axis = axis_of("apply_over_axes", axis, ndim)
         found = func(out, axis)
+        if not is_array_like(found):
+            raise TypeError(
+                f"apply_over_axes: the function must return an array, it returned a {type(found).__name__}"
+            )
         if found.ndim == ndim - 1:
             found = lax.expand_dims(found, (axis,))
         if found.ndim != ndim:

@@ -9,6 +9,7 @@ from rabbet_autodiff import grad, jacfwd
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
+from rabbet.extend.functions import is_array_like
 from rabbet.scipy.inputs import array
 from rabbet.scipy.optimize.bfgs import bfgs
 from rabbet.scipy.optimize.lbfgs import lbfgs
@@ -112,8 +113,14 @@ def minimize(
 
     def of_vector(x):
         value = fun(x, *args)
-        if value.shape:
-            raise ValueError(f"minimize: fun must return a number, got shape {value.shape}")
+        if not is_array_like(value):
+            raise TypeError(
+                f"minimize: fun must return a number, it returned a {type(value).__name__}; return the one "
+                f"that "
+                "is to be minimized"
+            )
+        if rnp.shape(value):
+            raise ValueError(f"minimize: fun must return a number, got shape {rnp.shape(value)}")
         return value
 
     x0 = lax.stop_gradient(rnp.asarray(x0, x0.dtype))

@@ -115,7 +115,9 @@ def solved(name, steps, A, b, x0, M, symmetric):
     if shapes[0] != shapes[1]:
         raise ValueError(f"{name}: x0 and b must have equal shapes, got {shapes[0]} and {shapes[1]}")
     dtype = rnp.result_type(*tree.leaves(b), *tree.leaves(tree.map(lambda x: x, x0)))
-    out = tree.leaves(A(b))
+    out, given = tree.flatten(A(b))
+    if given != tree.structure(b):
+        raise TypeError(f"{name}: A must return the structure of b, {tree.structure(b)}, it returned {given}")
     dtype = rnp.result_type(dtype, *out) if out else dtype
     if dtypes.kind(dtype) == "c":
         b, x0 = [tree.map(lambda x: rnp.asarray(x, dtypes.to_complex(x.dtype)), t) for t in (b, x0)]
