@@ -133,6 +133,28 @@ def test_imports_point_downwards_attributes_of_packages_included():
     assert upwards == []
 
 
+def test_core_annotates_with_its_own_types():
+    """A type of a plugin in core would be a plugin that core knows, though only type checkers read it."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} reads {node.module}"
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rabbet")
+        if nearest(node.module) in (None, "rabbet") and node.module != "rabbet"
+    ]
+    assert found == []
+
+
+def test_no_two_classes_of_core_share_a_name():
+    """A word means one thing. Private names and those of ctypes stand for themselves."""
+    places = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name)
+    assert {word: found for word, found in places.items() if len(found) > 1} == {}
+
+
 def asked_of_others(path):
     """(line, name) of what a file reads from ``rabbet`` that a first-party plugin provides."""
     tree = ast.parse(path.read_text(), str(path))

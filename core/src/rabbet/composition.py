@@ -34,8 +34,6 @@ from rabbet.runtime.platforms import backends, hook_calls
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from rabbet_jit.layouts import Format
-
     from rabbet.dtypes.specs import DTypeSpec
     from rabbet.passes.pipeline import Pass
     from rabbet.rules.rule_sets import RuleSet
@@ -243,7 +241,7 @@ def array_methods() -> Any:
     return public_name("Array.methods")
 
 
-def array_format(x: Value) -> Format:
+def array_format(x: Value) -> Any:
     """What ``x.format`` is, which a plugin knows."""
     return public_name("Array.format")(x)
 

@@ -57,7 +57,7 @@ def written(programs, list_file, *names):
 def test_what_one_run_used_the_next_one_loads(programs, list_file):
     second = written(programs, list_file, ("cpu", KEYS[1]), ("gpu", KEYS[2]), ("cpu", KEYS[0]))
     client = Client()
-    second._ahead = {key: read_ahead.Program(client) for key in (KEYS[1], KEYS[0])}
+    second._ahead = {key: read_ahead.ListedProgram(client) for key in (KEYS[1], KEYS[0])}
     for key in (KEYS[1], KEYS[0]):
         second._load(client, key)
     assert client.raw.loaded == [programs.peek(KEYS[1]), programs.peek(KEYS[0])]
@@ -71,7 +71,7 @@ def test_what_one_run_used_the_next_one_loads(programs, list_file):
 def test_the_script_does_not_wait_for_what_is_not_begun(programs, list_file):
     second = written(programs, list_file, ("cpu", KEYS[0]))
     client = Client()
-    second._ahead = {KEYS[0]: read_ahead.Program(client)}
+    second._ahead = {KEYS[0]: read_ahead.ListedProgram(client)}
     assert second.take(KEYS[0], client) is None
     second._load(client, KEYS[0])
     assert client.raw.loaded == [], "the script loads it by itself"

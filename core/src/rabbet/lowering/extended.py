@@ -19,10 +19,9 @@ from rabbet.trace.staging import stage
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
     from rabbet.program.jaxpr import Equation, Jaxpr
-    from rabbet.random.keys import KeyDType
     from rabbet.rules.primitive import Primitive
     from rabbet.rules.tables import RuleTable
-    from rabbet.typing import DType, Value
+    from rabbet.typing import Value
 
 EXTENDED = "extended"
 """The name of the rule ``(op, *stored arrays) -> stored array`` that a primitive may have."""
@@ -109,7 +108,7 @@ def _last(batched: Any) -> Any:
     return move_axis(value, axis, value.ndim - 1)
 
 
-def _stored_dimensions(dtype: KeyDType | DType) -> tuple[int, ...]:
+def _stored_dimensions(dtype: Any) -> tuple[int, ...]:
     return dtype.physical_shape if isinstance(dtype, dtypes.ExtendedDType) else ()
 
 

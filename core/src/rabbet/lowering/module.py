@@ -56,7 +56,7 @@ lower = RuleTable(
 )
 
 
-class Lowered(NamedTuple):
+class ModuleText(NamedTuple):
     """A module's text, and the same without locations: the part that decides what is compiled.
 
     ``callbacks`` are the ``HostCallback``s that it calls by their index, ``partitioners`` what the compiler
@@ -68,7 +68,7 @@ class Lowered(NamedTuple):
     key_text: str
     callbacks: tuple = ()
     partitioners: tuple = ()
-    stoppable: Lowered | None = None
+    stoppable: ModuleText | None = None
 
 
 def lower_program(
@@ -272,17 +272,17 @@ class Module:
             return False
         return all(op in self.stopped for op in stopping.endless(jaxpr))
 
-    def text(self, name: str, stoppable: bool = False) -> Lowered:
-        """The whole module as ``Lowered``; with the other text if it is ``stoppable``."""
+    def text(self, name: str, stoppable: bool = False) -> ModuleText:
+        """The whole module as ``ModuleText``; with the other text if it is ``stoppable``."""
         lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
         if not self.stopped:
             return self._written(lines)
         other = self._written(stopping.lines_of(lines, stopping.STOPPABLE)) if stoppable else None
         return self._written(stopping.lines_of(lines, stopping.ORDINARY))._replace(stoppable=other)
 
-    def _written(self, lines: list[tuple[str, ...]]) -> Lowered:
+    def _written(self, lines: list[tuple[str, ...]]) -> ModuleText:
         with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
-        return Lowered(
+        return ModuleText(
             "\n".join([*with_locations, *self.locations.definitions()]),
             "\n".join([text for text, _ in lines]),
             tuple(self.callbacks),

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rabbet.messages.source_positions import short_path
 
 if TYPE_CHECKING:
-    from rabbet_autodiff.functions import Flat
-
     from rabbet.rules.primitive import Primitive
 
 
@@ -131,7 +129,7 @@ def describe_function(function: Any) -> Any:
     return f"{name or type(function).__qualname__} ({where})"
 
 
-def named_like(wrapper: Any, function: Any) -> Flat | Callable[..., Any]:
+def named_like(wrapper: Any, function: Any) -> Any:
     """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``.
 
     Example:

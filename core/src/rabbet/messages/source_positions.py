@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 __all__ = [
+    "Definition",
     "Position",
-    "Site",
     "add_internal_root",
     "caller",
     "definition_site",
@@ -63,7 +63,7 @@ class ScopedPosition(Position):
         return "/".join(self.scopes)
 
 
-class Site(NamedTuple):
+class Definition(NamedTuple):
     """Where an object was defined: the file and line, and the name of the module."""
 
     file: str
@@ -280,8 +280,8 @@ def scoped_position(where: tuple[Any, ...]) -> Position:
     return found
 
 
-def definition_site(skip: str | None = None, maker_of: str | None = None) -> Site:
-    """The ``Site`` of the statement that makes an object, when called in the object's ``__init__``.
+def definition_site(skip: str | None = None, maker_of: str | None = None) -> Definition:
+    """The ``Definition`` of the statement that makes an object, when called in the object's ``__init__``.
 
     Frames of modules whose names begin with ``skip`` are passed over too, and functions that were given the
     name ``maker_of`` as their first argument: they make such objects for whoever called them.
@@ -294,7 +294,7 @@ def definition_site(skip: str | None = None, maker_of: str | None = None) -> Sit
         or (maker_of is not None and _first_argument(frame) == maker_of)
     ):
         frame = frame.f_back
-    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
+    return Definition(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "?"))
 
 
 def owner(module: str) -> str:

@@ -15,8 +15,6 @@ from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies
 
 if TYPE_CHECKING:
-    from rabbet_jax_names.enums import Inline
-
     from rabbet.lowering.operation import Site
     from rabbet.program.avals import ShapedArray
     from rabbet.program.jaxpr import Jaxpr
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def jit_aval(
-    *avals: ShapedArray, jaxpr: Jaxpr, name: str, inline: Inline | bool = False
+    *avals: ShapedArray, jaxpr: Jaxpr, name: str, inline: Any = False
 ) -> tuple[ShapedArray, ...]:
     if len(avals) != len(jaxpr.invars):
         raise TypeError(f"jit of {name!r} takes {len(jaxpr.invars)} arrays, got {len(avals)}")
@@ -46,7 +44,7 @@ def captures_jit(args: Any, params: Any, captured: Any) -> Any:
     return [*captured["jaxpr"], *args], params
 
 
-def call_op(jaxpr: Jaxpr, name: str, inline: Inline | bool = False) -> Op:
+def call_op(jaxpr: Jaxpr, name: str, inline: Any = False) -> Op:
     """The operator that calls ``jaxpr``; the same object each time, so that what was compiled for it is
     found again.
 

@@ -18,7 +18,6 @@ from rabbet.trace.interpreter import typeof
 
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
-    from rabbet.random.keys import KeyDType
     from rabbet.rules.operator import Op
     from rabbet.rules.payloads import Linear
     from rabbet.typing import DType, Value
@@ -41,7 +40,7 @@ convert_element_type = Primitive(
 )
 
 
-def to_dtype(x: Value, dtype: KeyDType | DType) -> Value:
+def to_dtype(x: Value, dtype: Any) -> Value:
     """``x`` converted to ``dtype``, or itself if it has it (weak or not).
 
     Example:

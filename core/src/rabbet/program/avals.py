@@ -20,7 +20,6 @@ from rabbet.program.unplaced import Unplaced
 
 if TYPE_CHECKING:
     import numpy as np
-    from rabbet_jit.layouts import Format
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -330,7 +329,7 @@ class ShapeDtypeStruct:
         shape: Any,
         dtype: Any,
         *,
-        sharding: Format | None = None,
+        sharding: Any = None,
         weak_type: Any = False,
         manual_axis_type: Any = None,
         is_ref: bool = False,

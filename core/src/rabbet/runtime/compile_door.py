@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.config import config
 from rabbet.errors import PluginError
 from rabbet.lowering import custom_calls
-from rabbet.lowering.module import Lowered
+from rabbet.lowering.module import ModuleText
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr
 from rabbet.runtime.caching.machine_fingerprint import host_fingerprint
@@ -274,7 +274,7 @@ def unpack_executable(packed: dict[Any, Any], device: Device | None = None) -> E
             f"the program was compiled by jaxlib {packed['versions'][0]} for {packed['versions'][1][0]}, and "
             f"this is jaxlib {here[0]} on {here[1][0]}, or another processor; compile it again"
         )
-    module = Lowered(*packed["module"])
+    module = ModuleText(*packed["module"])
     unknown = Jaxpr([], [], [])
     lowering = program.Lowering(jaxpr=unknown, module=module, effects=frozenset(), **packed["lowering"])
     device.client.backend.provide(custom_calls.targets(module.key_text))

@@ -39,9 +39,8 @@ from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from rabbet.random.keys import KeyDType
     from rabbet.runtime.platforms.devices import Device
-    from rabbet.typing import DType, Value
+    from rabbet.typing import Value
 
 # Of one function; a loop over f(x, i) would otherwise keep an entry for every i.
 MOST_PROGRAMS = 1024
@@ -258,7 +257,7 @@ def _hashable(value: Any) -> Any:
     return str(value) if type(value) is float else value
 
 
-def _is_wide(dtype: KeyDType | DType) -> bool:
+def _is_wide(dtype: Any) -> bool:
     """Whether numbers and NumPy arrays beside an array of this dtype need 64 bits to keep their digits."""
     return dtype.kind in "iufc" and dtype.itemsize >= (16 if dtype.kind == "c" else 8)
 

@@ -29,8 +29,6 @@ from rabbet.runtime.platforms.devices import default_clients, forget_when_forked
 from rabbet.trace.tracer import is_tracer
 
 if TYPE_CHECKING:
-    from rabbet_jit.api import Jitted
-
     from rabbet.runtime.arrays.placement import Placement
     from rabbet.runtime.platforms.clients import Client
     from rabbet.typing import Value
@@ -165,7 +163,7 @@ shared_programs.kept_programs.relieve.append(clear_caches)
 _owners: dict[int, tuple] = {}  # by the identity of a weak reference: it, and what to call with its object
 
 
-def on_clear_caches(forget: Callable[..., Any], of: Jitted | None = None) -> None:
+def on_clear_caches(forget: Callable[..., Any], of: Any = None) -> None:
     """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
 
     Args:

@@ -20,7 +20,6 @@ from rabbet.program.value_types import typeof
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from rabbet.ref.reference import Ref
     from rabbet.typing import Value
 
 
@@ -81,7 +80,7 @@ class Touched:
     written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")
 
 
-def _holder(cell: Ref) -> tuple[Any, ...]:
+def _holder(cell: Any) -> tuple[Any, ...]:
     """Who has the content at the current level, and the interpreters that run between here and there."""
     level, between = context.interpreter, []
     while level is not cell.home:
@@ -102,7 +101,7 @@ def _called(cell: Any) -> Any:
     return f"a {type(cell).__name__} of type {cell.type.str_short()}"
 
 
-def read(cell: Ref) -> Value:
+def read(cell: Any) -> Value:
     """The content of a cell at the current level.
 
     Raises:
@@ -119,7 +118,7 @@ def read(cell: Ref) -> Value:
     return content
 
 
-def write(cell: Ref, value: Value) -> None:
+def write(cell: Any, value: Value) -> None:
     """Replace the content of a cell at the current level by a value of the same shape and dtype.
 
     Raises:

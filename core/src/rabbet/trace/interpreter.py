@@ -27,8 +27,6 @@ from rabbet.trace import named_axes
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from rabbet_autodiff.derivative_rules import Pullback, Pushforward
-
     from rabbet.rules.operator import Op
     from rabbet.rules.primitive import Primitive
     from rabbet.rules.tables import Role
@@ -232,7 +230,7 @@ class Interpreter:
         """Whether the transformation does this, by what its table declares (``rules.tables.Role``)."""
         return self.table is not None and role in self.table.roles
 
-    def custom_rule(self, rules: dict[Any, Any]) -> Pullback | Pushforward | None:
+    def custom_rule(self, rules: dict[Any, Any]) -> Any:
         """The rule by which this interpreter treats a function with rules of its own (a ``CustomRule``), or
         None: it goes through the function.
 

@@ -28,7 +28,6 @@ from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
-    from rabbet.ref.reference import Ref
     from rabbet.trace.cells import Touched
     from rabbet.typing import Value
 
@@ -101,7 +100,7 @@ class Stage(Interpreter):
             held = self.captured[id(x)] = (Var(typeof(x)), x)
         return held[0]
 
-    def touch(self, cell: Ref) -> Touched:
+    def touch(self, cell: Any) -> Touched:
         """What is known here of a cell from outside, whose content becomes an input."""
         if self.cells is None:
             raise cells.refused(cell, self)
@@ -112,7 +111,7 @@ class Stage(Interpreter):
             self.cells[id(cell)] = known
         return known
 
-    def given(self, cell: Ref, content: Value) -> None:
+    def given(self, cell: Any, content: Value) -> None:
         """Take a cell's content from among the inputs that there are already."""
         self.cells[id(cell)] = cells.Touched(cell, None, content)
 

@@ -16,7 +16,7 @@ from rabbet.program.dimensions import SymbolicDimension
 from rabbet.trace.interpreter import typeof
 
 
-class Region(NamedTuple):
+class Bounds(NamedTuple):
     """A box of an array: per dimension where it starts (an int or a scalar), how far it reaches, and its
     step.
 
@@ -38,8 +38,8 @@ class Region(NamedTuple):
         return tuple(self.spans) == shape and all(s == 1 for s in self.steps)
 
 
-def region(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: bool = True) -> Region:
-    """The ``Region`` that entries without arrays describe."""
+def region(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: bool = True) -> Bounds:
+    """The ``Bounds`` that entries without arrays describe."""
     starts, spans, steps, dropped, new, loose = [], [], [], [], [], []
     given = iter(operands)
     at = kept = 0
@@ -71,10 +71,10 @@ def region(shape: Sequence[int], entries: tuple, operands: Sequence[Any], wrap: 
         spans.append(span)
         steps.append(step)
         at += 1
-    return Region(starts, spans, steps, tuple(dropped), tuple(new), tuple(loose))
+    return Bounds(starts, spans, steps, tuple(dropped), tuple(new), tuple(loose))
 
 
-def hull(x: ArrayLike, where: Region) -> ArrayOrTracer:
+def hull(x: ArrayLike, where: Bounds) -> ArrayOrTracer:
     """The contiguous box that a region lies in."""
     shape = typeof(x).shape
     if tuple(where.spans) == shape:
@@ -108,7 +108,7 @@ def take_box(
     return out
 
 
-def inside(where: Region, shape: Sequence[int]) -> ArrayOrTracer:
+def inside(where: Bounds, shape: Sequence[int]) -> ArrayOrTracer:
     """Whether the computed positions of a region are in range; a boolean scalar."""
     ok = None
     for d in where.loose:
@@ -142,7 +142,7 @@ def put_box(x: ArrayLike, new: ArrayLike, entries: tuple, operands: Sequence[Any
     return dynamic_primitives.dynamic_update_slice(x, new, *dynamic.in_one_dtype(where.starts))
 
 
-def spread_out(new: ArrayLike, old: ArrayLike, where: Region) -> ArrayOrTracer:
+def spread_out(new: ArrayLike, old: ArrayLike, where: Bounds) -> ArrayOrTracer:
     """``old`` with every ``step``-th element replaced: ``new`` is pulled apart, and a mask of the same form
     selects it.
     """

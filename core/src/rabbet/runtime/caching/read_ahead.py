@@ -36,7 +36,7 @@ KEEP_SECONDS = 60.0
 NAME = re.compile(r"(\S{1,40}) ([0-9a-f]{64})")
 
 
-class Program:
+class ListedProgram:
     """One that is being loaded for a client, or was: `exe` is None where it could not be."""
 
     __slots__ = ("begun", "client", "done", "exe")
@@ -69,7 +69,7 @@ class ReadAhead:
         thread = threading.Thread(
             target=self._load_all, args=(client, keys), name="rabbet-read-ahead", daemon=True
         )
-        self._ahead |= {key: Program(client) for key in keys}
+        self._ahead |= {key: ListedProgram(client) for key in keys}
         try:
             thread.start()
         except RuntimeError:  # the interpreter exits, or the system has no more threads

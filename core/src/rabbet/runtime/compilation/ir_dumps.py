@@ -12,7 +12,7 @@ from rabbet.errors import ConfigError
 from rabbet.messages.signal_errors import raise_if_of_handler
 
 if TYPE_CHECKING:
-    from rabbet.lowering.module import Lowered
+    from rabbet.lowering.module import ModuleText
     from rabbet.program.jaxpr import Jaxpr
 
 MODES = {
@@ -22,7 +22,7 @@ MODES = {
 _numbers = itertools.count()
 
 
-def dump(name: str, jaxpr: Jaxpr, module: Lowered) -> None:
+def dump(name: str, jaxpr: Jaxpr, module: ModuleText) -> None:
     """Write a lowered program into the folder that the setting names, in each of ``config.dump_ir_modes``.
 
     Files are called ``00003-step.mlir``, in the order of lowering.

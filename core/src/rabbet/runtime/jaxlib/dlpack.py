@@ -36,7 +36,7 @@ NUMPY_KINDS = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
 BY_NAME = {name: code for code, name in EXTENDED.items()}
 
 
-class Device(ctypes.Structure):
+class DLDevice(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
 
 
@@ -47,7 +47,7 @@ class DataType(ctypes.Structure):
 class Tensor(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),
-        ("device", Device),
+        ("device", DLDevice),
         ("ndim", ctypes.c_int32),
         ("dtype", DataType),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
@@ -93,7 +93,7 @@ set_name = api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_cha
 
 
 @dataclass(frozen=True)
-class Info:
+class TensorInfo:
     """What a capsule holds. `device_type` and `device_id` are DLPack's numbers; `strides` are in elements."""
 
     shape: tuple
@@ -156,12 +156,12 @@ def dtype_of(code: int, bits: int, lanes: int) -> Any:
     raise TypeError(f"DLPack type code {code} with {bits} bits and {lanes} lanes has no array dtype here")
 
 
-def describe(capsule: Any) -> Info:
-    """Return an `Info` on `capsule` without consuming it."""
+def describe(capsule: Any) -> TensorInfo:
+    """Return an `TensorInfo` on `capsule` without consuming it."""
     tensor = open_capsule(capsule)[1].tensor
     ndim, dtype = tensor.ndim, tensor.dtype
     strides = tuple(tensor.strides[:ndim]) if tensor.strides else None
-    return Info(
+    return TensorInfo(
         tuple(tensor.shape[:ndim]),
         dtype_of(dtype.code, dtype.bits, dtype.lanes),
         strides,
@@ -170,7 +170,7 @@ def describe(capsule: Any) -> Info:
     )
 
 
-class Memory:
+class HostMemory:
     """Foreign memory for NumPy to look at. It keeps alive whatever owns the bytes."""
 
     def __init__(self, interface: Any, owner: Any) -> None:
@@ -219,7 +219,7 @@ def lend(values: np.ndarray) -> Any:
         "strides": values.strides,
         "version": 3,
     }
-    capsule = np.asarray(Memory(interface, values)).__dlpack__()
+    capsule = np.asarray(HostMemory(interface, values)).__dlpack__()
     stated = open_capsule(capsule)[1].tensor.dtype
     stated.code, stated.bits = code, dtype.itemsize * 8
     return capsule
@@ -239,7 +239,7 @@ def consume(capsule: Any) -> np.ndarray:
     return look(info, managed.tensor, Owner(address, managed))
 
 
-def look(info: Info, tensor: Tensor, owner: tuple[Any, ...] | Owner) -> np.ndarray:
+def look(info: TensorInfo, tensor: Tensor, owner: tuple[Any, ...] | Owner) -> np.ndarray:
     """Return the NumPy array over `tensor`, with `owner` alive as long as it."""
     if not info.on_host:
         raise ValueError(f"a DLPack tensor on device type {info.device_type} is not in host memory")
@@ -257,7 +257,7 @@ def look(info: Info, tensor: Tensor, owner: tuple[Any, ...] | Owner) -> np.ndarr
         "strides": strides,
         "version": 3,
     }
-    return np.asarray(Memory(interface, owner)).view(info.dtype)
+    return np.asarray(HostMemory(interface, owner)).view(info.dtype)
 
 
 def is_known(dtype: DType) -> bool:

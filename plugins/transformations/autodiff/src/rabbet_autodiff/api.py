@@ -262,7 +262,7 @@ class Pullback:
         if self.parts is None:
             program, values = self.recording.program()
             kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
-            self.parts = values, Static(self.recording._replace(equations=[]), program, kept)
+            self.parts = values, Closed(self.recording._replace(equations=[]), program, kept)
         return self.parts
 
     @classmethod
@@ -275,7 +275,7 @@ class Pullback:
         return made
 
 
-class Static(NamedTuple):
+class Closed(NamedTuple):
     """What is the same for all values that a ``Pullback`` may hold; equal to itself only."""
 
     recording: modes.Recording
@@ -388,7 +388,7 @@ class Push:
 
     def flatten(self) -> Any:
         """The values that it keeps, and everything else."""
-        return self.values, Static(self.recording._replace(equations=[]), self.program, self.kept)
+        return self.values, Closed(self.recording._replace(equations=[]), self.program, self.kept)
 
     @classmethod
     def unflatten(cls, static: Any, values: Any) -> Any:

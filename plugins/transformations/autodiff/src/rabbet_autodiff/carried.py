@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rabbet.extend.transform import Interpreter
     from rabbet.typing import Value
 
-    from rabbet_autodiff.derivative_rules import Pullback
+    from rabbet_autodiff.derivative_rules import BackwardRule
 
 
 def is_float0(x: Value) -> bool:
@@ -81,7 +81,7 @@ def pullback(passage: Any) -> Any:
     interpreter, inputs = passage.interpreter, passage.inputs
     structure = passage.outputs[0] if passage.outputs else None
 
-    def of(pull: Pullback) -> Any:
+    def of(pull: BackwardRule) -> Any:
         def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> list[list[Value]]:
             on = lambda *values: tuple(pull.forward(list(values), perturbed))
             return UnderWithZeros(interpreter, on, inputs)(primals)

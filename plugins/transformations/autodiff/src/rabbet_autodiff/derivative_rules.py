@@ -1,5 +1,5 @@
-"""What a function with derivative rules of its own holds: ``Pushforward`` for forward mode, ``Pullback`` for
-reverse mode. Forward mode can use either.
+"""What a function with derivative rules of its own holds: ``ForwardRule`` for forward mode,
+``BackwardRule`` for reverse mode. Forward mode can use either.
 
 Where there are both, the derivative is one linear equation (``custom_linear``) that knows its value and its
 transpose.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 PUSH, PULL = "jvp", "vjp"
-"""The names under which a function's rules hold a ``Pushforward`` and a ``Pullback``."""
+"""The names under which a function's rules hold a ``ForwardRule`` and a ``BackwardRule``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Derivative(CustomRule):
 
 
 @dataclass(frozen=True, eq=False)
-class Pushforward(Derivative):
+class ForwardRule(Derivative):
     """The rule of forward mode: ``rule(primals, tangents) -> (outs, tangents)``, all of them lists.
 
     ``symbolic``: whether zero tangents reach the rule as ``Zero``, not as arrays; it may return such, too.
@@ -63,14 +63,14 @@ class Pushforward(Derivative):
     rule: Callable
     symbolic: bool = False
 
-    def under(self, passage: Any) -> Pushforward:
+    def under(self, passage: Any) -> ForwardRule:
         if passage.interpreter.threads:
             return replace(self, rule=stateful.Stateful(passage).pushforward(self), symbolic=True)
         return replace(self, rule=carried.pushforward(passage, self.rule))
 
 
 @dataclass(frozen=True, eq=False)
-class Pullback(Derivative):
+class BackwardRule(Derivative):
     """The rules of reverse mode: ``forward(primals, perturbed) -> (outs, residuals)``, where ``perturbed``
     says of each input whether it is differentiated, and ``backward(residuals, cotangents) -> cotangents``.
 
@@ -88,7 +88,7 @@ class Pullback(Derivative):
     def serves(self, interpreter: Interpreter) -> bool:
         return interpreter.plays(Role.FORWARD)
 
-    def under(self, passage: Any) -> Pullback:
+    def under(self, passage: Any) -> BackwardRule:
         if passage.interpreter.threads:
             function = stateful.Stateful(passage)
             forward, backward = function.pullback(self)
@@ -112,7 +112,7 @@ def pushed(
 
 
 def pulled(
-    pull: Any, push: Pushforward | None, primals: list[Value], tangents: list[Zero | Value], name: str
+    pull: Any, push: ForwardRule | None, primals: list[Value], tangents: list[Zero | Value], name: str
 ) -> tuple[list[Zero | Value], ...]:
     """Outputs by the rule of reverse mode, and their tangents as a linear equation that it transposes."""
     outs, residuals = pull.forward(primals, tuple([type(t) is not Zero for t in tangents]))
@@ -136,7 +136,7 @@ def pulled(
     return outs, moved
 
 
-def _tangents_alone(push: Pushforward, primals: Any, moving: Any, given: Any) -> list[Value]:
+def _tangents_alone(push: ForwardRule, primals: Any, moving: Any, given: Any) -> list[Value]:
     """The tangents of the outputs by the rule of forward mode, from those that there are of the inputs."""
     given = iter(given)
     tangents = [next(given) if m else zero_tangent(typeof(p)) for p, m in zip(primals, moving, strict=True)]

@@ -17,7 +17,7 @@ from rabbet.tree import keystr
 from rabbet_custom_rules import call_with_rules
 
 from rabbet_autodiff.api import jvp
-from rabbet_autodiff.derivative_rules import PUSH, Pushforward
+from rabbet_autodiff.derivative_rules import PUSH, ForwardRule
 from rabbet_autodiff.primitives.linear_solve import linear_solve
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class _Root:
 
     def call(self, *args: Value) -> list[Value]:
         """The root by ``solved``, with its derivative."""
-        return call_with_rules(self.solved, {PUSH: Pushforward(self.jvp)}, args, "custom_root")
+        return call_with_rules(self.solved, {PUSH: ForwardRule(self.jvp)}, args, "custom_root")
 
     def jvp(self, values: list[Value], tangents: list[Value]) -> tuple[list[Value], ...]:
         """The rule of forward mode."""

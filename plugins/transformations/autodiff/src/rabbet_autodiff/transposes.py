@@ -11,7 +11,7 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
-from rabbet_autodiff.api import Static
+from rabbet_autodiff.api import Closed
 from rabbet_autodiff.functions import Flat, given_back
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Transpose:
         """The values that the function closes over, and everything else."""
         if self.parts is None:
             program, values = self.recording.program()
-            self.parts = values, Static(self.recording._replace(equations=[]), program, self.kept)
+            self.parts = values, Closed(self.recording._replace(equations=[]), program, self.kept)
         return self.parts
 
     @classmethod

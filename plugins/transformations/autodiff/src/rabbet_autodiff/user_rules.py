@@ -24,7 +24,7 @@ from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree import keystr
 
 from rabbet_autodiff.carried import is_float0
-from rabbet_autodiff.derivative_rules import Pullback, Pushforward
+from rabbet_autodiff.derivative_rules import BackwardRule, ForwardRule
 from rabbet_autodiff.primitives.checkpoint import rule_or_value
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def taken_zeros(leaves: list[SymbolicZero | Value]) -> list[Zero | Value]:
 
 
 # ---------------------------------------------------------------------------------------- forward mode
-def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> Pushforward:
+def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> ForwardRule:
     """The flat rule of ``jvp(*static, primals, tangents) -> (out, out_tangent)``."""
     name = f"the jvp rule of {describe_function(call.fun)}"
 
@@ -114,7 +114,7 @@ def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> Pushforward:
             _check_tangent(name, o, t)
         return outs, out_tangents
 
-    return Pushforward(rule, symbolic)
+    return ForwardRule(rule, symbolic)
 
 
 def _same_structure(
@@ -154,7 +154,7 @@ def arrays(leaves: list[Value], what: str) -> list[Value]:
 # ---------------------------------------------------------------------------------------- reverse mode
 def pullback(
     call: Any, fwd: Any, bwd: Any, symbolic: bool = False, optimize_remat: bool = False, at_one: bool = False
-) -> Pullback:
+) -> BackwardRule:
     """The flat rules of ``fwd(*args) -> (out, residuals)`` and ``bwd(*static, residuals, cotangent)``."""
     known = _Known(call, "the backward rule")
     rule = f"the forward rule of {describe_function(call.fun)}"
@@ -187,10 +187,10 @@ def pullback(
             return forward(primals, perturbed)
         return rule_or_value(lambda xs: forward(list(xs), perturbed), call, primals, call.__name__)
 
-    return Pullback(forward_or_value if optimize_remat else forward, backward, symbolic, at_one=at_one)
+    return BackwardRule(forward_or_value if optimize_remat else forward, backward, symbolic, at_one=at_one)
 
 
-def pullback_by_closure(call: Any, rule: Callable[..., Any]) -> Pullback:
+def pullback_by_closure(call: Any, rule: Callable[..., Any]) -> BackwardRule:
     """The flat rules of ``rule(*args) -> (out, pull)``, where ``pull(cotangent)`` returns the cotangents of
     the arguments. What ``pull`` closes over are the residuals: it is traced when the forward pass has run.
     """
@@ -228,7 +228,7 @@ def pullback_by_closure(call: Any, rule: Callable[..., Any]) -> Pullback:
         zeros_or = [zero_tangent(a) for a in known.avals]
         return [full_of_type(z.aval, 0) if z.aval.dtype == dtypes.float0 else next(found) for z in zeros_or]
 
-    return Pullback(forward, backward)
+    return BackwardRule(forward, backward)
 
 
 class _Known:
