@@ -65,7 +65,8 @@ def compose() -> None:
     config.use_finder(find_settings, settings_not_installed)
     source_positions.find_packages_with(plugin_packages)
     tracebacks.ways_of(lambda: config.traceback)
-    hook_calls.set_notifier(notify_hooks, has_hooks)
+    hook_calls.set_notifier(notify_hooks, has_hooks, implements_hook)
+    passes.set_teller(hook_calls.tell_hooks, hook_calls.hooks_are_listening)
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)
@@ -309,6 +310,13 @@ def refuse_pass(name: Any, reason: Any) -> None:
 def has_hooks() -> Any:
     """Whether any installed package offers hooks."""
     return bool(manager().names("rabbet.hooks"))
+
+
+def implements_hook(hook: str) -> bool:
+    """Whether an installed hook plugin has this hook."""
+    from rabbet.plugins.hooks import default_hooks
+
+    return default_hooks().implements(hook)
 
 
 def notify_hooks(hook: str, **facts: Any) -> None:

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 from rabbet.errors import PluginWarning
+from rabbet.extend.hooks import CompiledProgram, PassRun, Transfer
 from rabbet.plugins import hookspecs
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
@@ -23,6 +24,11 @@ FACTS = {
     "program_shared": {"name": "step"},
     "cache_hit": {"name": "step"},
     "cache_miss": {"name": "step"},
+    "pass_finished": {"run": PassRun("cse", "step", "model.py:12", "cpu", 0.002, 40, 36)},
+    "program_ready": {
+        "program": CompiledProgram("step", "model.py:12", "cpu", 1, 0.5, "compiler", 800, 4, 0)
+    },
+    "transferred": {"transfer": Transfer("host-to-device", 4096, "cpu:0", True)},
     "device_lost": {"device": "cuda:0", "error": RuntimeError("gone")},
     "doctor_checks": {},
 }

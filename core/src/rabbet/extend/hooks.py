@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from rabbet.plugins.catalogue import official_packages
+from rabbet.program.facts import CompiledProgram, PassRun, Transfer
 from rabbet.runtime.platforms.hook_calls import hooks_are_listening, tell_hooks
 
 __all__ = [
+    "CompiledProgram",
+    "PassRun",
+    "Transfer",
+    "example_facts",  # noqa: F822 (by __getattr__)
     "hookimpl",  # noqa: F822 (by __getattr__)
     "hooks_are_listening",
     "official_packages",
@@ -17,10 +22,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # pluggy is only needed by those who write hooks, and need not be imported for anybody else.
-    if name == "hookimpl":
-        from rabbet.plugins.hookspecs import hookimpl
+    if name in ("hookimpl", "example_facts"):
+        from rabbet.plugins import hookspecs
 
-        return hookimpl
+        return getattr(hookspecs, name)
     raise AttributeError(f"rabbet.extend.hooks has no {name!r}; its __all__ lists what plugins may use")
 
 

@@ -1,5 +1,17 @@
 """Passes: programs to better programs, between tracing and lowering."""
 
-from rabbet.passes.pipeline import Pass, PassContext, all_passes, blame, run, selected, set_finder
+from rabbet.passes.pipeline import (
+    Pass,
+    PassContext,
+    all_passes,
+    blame,
+    first_line,
+    run,
+    selected,
+    set_finder,
+    set_teller,
+)
 
-__all__ = ["Pass", "PassContext", "all_passes", "blame", "run", "selected", "set_finder"]
+__all__ = [
+    "Pass", "PassContext", "all_passes", "blame", "first_line", "run", "selected", "set_finder", "set_teller",
+]  # fmt: skip

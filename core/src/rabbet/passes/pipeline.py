@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,8 @@ from rabbet.messages.signal_errors import is_of_handler
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.passes.rewriting import rewrite_outer_bodies
 from rabbet.program.checking import check
-from rabbet.program.jaxpr import Jaxpr
+from rabbet.program.facts import PassRun
+from rabbet.program.jaxpr import Jaxpr, bodies_of
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,36 @@ def set_finder(finder: Callable[..., Any], refuse: Callable[..., Any] = raise_it
     """
     global _finder, _refuse, _ordered
     _finder, _refuse, _ordered = finder, refuse, None
+
+
+_tell: Any = None
+_listening: Any = None
+
+
+def set_teller(tell: Callable[..., Any], listening: Callable[[], bool]) -> None:
+    """Name the function ``tell(hook, **facts)`` that is told of each pass that ran, and one that says whether
+    it is worth it. Called once, by composition.
+    """
+    global _tell, _listening
+    _tell, _listening = tell, listening
+
+
+def counted(jaxpr: Jaxpr) -> int:
+    """How many equations a program has, with those of its bodies."""
+    return sum(1 + sum(counted(body) for _, body in bodies_of(eqn.op)) for eqn in jaxpr.equations)
+
+
+def first_line(jaxpr: Jaxpr) -> str:
+    """The first line of the user's in a program, as text; "" if there is none.
+
+    Example:
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.passes.pipeline import first_line
+      >>> first_line(stage(lambda x: [lax.sin(x)], [rb.typeof(1.0)]).jaxpr) == ""
+      False
+    """
+    where = next((eqn.where for eqn in jaxpr.equations if eqn.where is not None), None)
+    return "" if where is None else str(source_positions.source_position(where))
 
 
 def set_watch(watch: Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -274,9 +306,10 @@ def run(jaxpr: Any, context: Any) -> Jaxpr:
     """
     if type(context) is str:
         context = PassContext(context)
+    listening = _listening is not None and _listening()
     for p in selected(context.platform):
         try:
-            before = jaxpr
+            before, started = jaxpr, time.perf_counter() if listening else 0.0
             if _watch is None:
                 jaxpr = whole_run(p, jaxpr, context)
             else:
@@ -285,6 +318,12 @@ def run(jaxpr: Any, context: Any) -> Jaxpr:
                 check_interface(p, before, jaxpr)
             if config.enable_checks:
                 check(jaxpr)
+            if listening:
+                seconds = time.perf_counter() - started
+                n = counted(before)
+                m = n if jaxpr is before else counted(jaxpr)
+                line = first_line(before)
+                _tell("pass_finished", run=PassRun(p.name, jaxpr.name, line, context.platform, seconds, n, m))
         except Exception as error:
             if is_of_handler(error):  # the pass has no part in it, and who made it is slow to find
                 raise

@@ -46,6 +46,11 @@ class Hooks:
         for plugin, call in callers[hook]:
             self._guarded(plugin, hook, call, facts)
 
+    def implements(self, hook: str) -> bool:
+        """Whether a plugin has this hook."""
+        callers = self._build() if self._callers is None else self._callers
+        return bool(callers[hook])
+
     def collect(self, hook: str, **facts: Any) -> list[tuple[list[Any] | str, ...]]:
         """``[(plugin, result), ...]`` of the implementations that return something and do not raise."""
         callers = self._build() if self._callers is None else self._callers

@@ -13,6 +13,8 @@ from typing import Any
 
 import pluggy
 
+from rabbet.program.facts import CompiledProgram, PassRun, Transfer
+
 hookspec = pluggy.HookspecMarker("rabbet")
 _marker = pluggy.HookimplMarker("rabbet")
 
@@ -83,6 +85,27 @@ def cache_miss(name: Any) -> None:
 
 
 @hookspec
+def pass_finished(run: PassRun) -> None:
+    """A pass has run over a program; ``run`` is a ``PassRun``: its name, the program's name and line,
+    seconds, and how many equations there were before and after.
+    """
+
+
+@hookspec
+def program_ready(program: CompiledProgram) -> None:
+    """A program can run; ``program`` is a ``CompiledProgram``: its name and line, where it came from, how
+    long that took in seconds, what memory it needs in bytes, and how devices communicate in it.
+    """
+
+
+@hookspec
+def transferred(transfer: Transfer) -> None:
+    """Values were moved between the host and a device; ``transfer`` is a ``Transfer``: where to, and how many
+    bytes. Called where it happens, so that it should be quick.
+    """
+
+
+@hookspec
 def device_lost(device: Any, error: Any) -> None:
     """``device`` stopped answering; ``error`` is what it said, and is raised after this hook."""
 
@@ -90,6 +113,26 @@ def device_lost(device: Any, error: Any) -> None:
 @hookspec
 def doctor_checks() -> None:
     """Checks for ``rabbet doctor``: an iterable of ``(label, ok, detail)``, two strings and a bool."""
+
+
+EXAMPLES = {
+    "name": "step", "reason": "first call", "platform": "cpu", "module_size": 1234, "seconds": 0.25,
+    "pass_seconds": 0.01, "cached": False, "device": "cpu:0", "error": RuntimeError("an example"),
+    "run": PassRun("cse", "step", "model.py:12", "cpu", 0.002, 40, 36),
+    "program": CompiledProgram("step", "model.py:12", "cpu", 1, 0.5, "compiler", 800, 4, 0),
+    "transfer": Transfer("host-to-device", 4096, "cpu:0", True),
+}  # fmt: skip
+
+
+def example_facts() -> dict[str, dict[str, Any]]:
+    """``{hook: {fact: an example}}``, to call hooks with that are to be tried.
+
+    Example:
+      >>> from rabbet.extend.hooks import example_facts
+      >>> example_facts()["trace_finished"]
+      {'name': 'step', 'seconds': 0.25}
+    """
+    return {hook: {fact: EXAMPLES[fact] for fact in facts(hook)} for hook in hook_names()}
 
 
 def hook_names() -> list[str]:

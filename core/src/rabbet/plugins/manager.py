@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.errors import MissingPluginError, PluginConflictError, PluginError, PluginWarning
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import stacklevel
-from rabbet.plugins import discovery, validation
+from rabbet.plugins import catalogue, discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
 from rabbet.program.made_once import made_once
@@ -204,7 +204,7 @@ class PluginManager:
         records = self._offers(group).get(name) or self._look_again(group, name)
         usable = [record for record in records if record.status not in ("disabled", "passed over")]
         if usable:
-            return usable
+            return sorted(usable, key=lambda record: record.status == "conflict")
         if not records:
             raise MissingPluginError(f"no installed package offers {name!r} in the entry-point group {group}")
         offers = "; ".join(f"{one.title}: {one.error}" for one in records)
@@ -234,8 +234,10 @@ class PluginManager:
                 record.status = "found" if record is chosen[0] else "passed over"
             return
         error = PluginConflictError(_conflict(group, name, records, preferred))
+        ours = catalogue.provider(group, name) if preferred is None else None
         for record in records:
-            self.fail(record, error, "conflict")
+            if record.package != ours:  # a package of Rabbet's keeps the name that it is known to have
+                self.fail(record, error, "conflict")
 
     def _load(self, record: Record) -> Any:
         if record.status == "loaded":
@@ -367,7 +369,8 @@ def _unreadable(record: Record) -> str:
 def _conflict(group: str, name: str, records: list[Record], preferred: str | None) -> str:
     short = f"{group.removeprefix('rabbet.')}.{name}"
     lines = [f"{len(records)} packages offer {_public(group, name)}:"]
-    lines += [f"  {record.title}" for record in records]
+    ours = catalogue.provider(group, name) if preferred is None else None
+    lines += [f"  {one.title}{', which is used' if one.package == ours else ''}" for one in records]
     if preferred is not None:
         lines.append(f"  RABBET_PREFER names {preferred!r} for {short}, which is not exactly one of them")
     lines.append(f"  to choose: RABBET_PREFER={short}={records[0].package}, or uninstall one")

@@ -26,7 +26,7 @@ STATUSES = {
     "failed": "its import raised",
     "incompatible": "made for another version of rabbet-core; not imported",
     "invalid": "what it names is not what its group is for",
-    "conflict": "another package offers the same name; neither is used",
+    "conflict": "another package offers the same name; this one is not used",
     "disabled": "switched off by RABBET_PLUGINS or RABBET_DISABLE_PLUGINS",
     "passed over": "RABBET_PREFER chose another package",
 }

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from rabbet.rules.operator import Op
     from rabbet.typing import Value
 
+# By name, filled by complex_functions:
+of_complex: dict[str, Any] = {}  # how it is written for complex numbers, ``(op, z, own) -> name``
+complex_slopes: dict[str, Any] = {}  # its derivative there, ``(z, out) -> d out / d z``
+
 
 def unary(
     name: Any,
@@ -65,6 +69,11 @@ def unary(
     primitive = Primitive(name, rule, kinds=(*kinds, "elementwise"), operands=("x",), doc=doc)
 
     def lower_unary(op: Any, x: Any) -> Any:
+        if op.out.kind == "c" and name in of_complex:
+            return of_complex[name](op, x, lambda: plainly(op, x))
+        return plainly(op, x)
+
+    def plainly(op: Any, x: Any) -> Any:
         if hlo[0] == "c":
             if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
                 return few_bits.in_wider(op, [x])[0]
@@ -79,7 +88,8 @@ def unary(
         @primitive.rule("jvp")
         def jvp_unary(op: Op, x: Dual) -> Dual:
             out = op(x.primal)
-            return Dual(out, mul(x.tangent, derivative(x.primal, out)))
+            slope = complex_slopes.get(name, derivative) if typeof(out).kind == "c" else derivative
+            return Dual(out, mul(x.tangent, slope(x.primal, out)))
 
     elif not own_jvp and "linear" not in kinds:
         primitive.rule("jvp")(no_tangent)
@@ -267,19 +277,13 @@ def transpose_div(op: Any, ct: Any, x: Any, y: Any) -> tuple[Value | None, ...]:
 
 # ----------------------------------------------------------------------------------------------- rounding
 floor = unary(
-    "floor",
-    "stablehlo.floor",
-    FLOATS,
-    kinds=("increasing", "finite_slope"),
+    "floor", "stablehlo.floor", FLOATS, kinds=("increasing", "finite_slope"),
     doc="the largest integer not above x",
-)
+)  # fmt: skip
 ceil = unary(
-    "ceil",
-    "stablehlo.ceil",
-    FLOATS,
-    kinds=("increasing", "finite_slope"),
+    "ceil", "stablehlo.ceil", FLOATS, kinds=("increasing", "finite_slope"),
     doc="the smallest integer not below x",
-)
+)  # fmt: skip
 round_even = unary(
     "round_even",
     "stablehlo.round_nearest_even",
@@ -307,7 +311,7 @@ exp = unary(
 )
 expm1 = unary(
     "expm1", "stablehlo.exponential_minus_one", INEXACT, kinds=("increasing",),
-    tolerant=True, derivative=lambda x, out: add(out, 1.0), doc="e ** x - 1, exact near 0",
+    tolerant=True, derivative=lambda x, out: exp(x), doc="e ** x - 1, exact near 0",
 )  # fmt: skip
 log = unary(
     "log",
@@ -377,11 +381,11 @@ tan = unary(
 )
 asin = unary(
     "asin", "chlo.asin", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: rsqrt(sub(1.0, mul(x, x))), doc="inverse sine, in radians",
+    derivative=lambda x, out: rsqrt(mul(sub(1.0, x), add(x, 1.0))), doc="inverse sine, in radians",
 )  # fmt: skip
 acos = unary(
     "acos", "chlo.acos", INEXACT, kinds=("decreasing",),
-    derivative=lambda x, out: neg(rsqrt(sub(1.0, mul(x, x)))), doc="inverse cosine, in radians",
+    derivative=lambda x, out: neg(rsqrt(mul(sub(1.0, x), add(x, 1.0)))), doc="inverse cosine, in radians",
 )  # fmt: skip
 atan = unary(
     "atan", "chlo.atan", INEXACT, kinds=("increasing",),
@@ -406,7 +410,7 @@ acosh = unary(
 )  # fmt: skip
 atanh = unary(
     "atanh", "chlo.atanh", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: div(1.0, sub(1.0, mul(x, x))), doc="inverse hyperbolic tangent",
+    derivative=lambda x, out: div(1.0, mul(sub(1.0, x), add(x, 1.0))), doc="inverse hyperbolic tangent",
 )  # fmt: skip
 
 

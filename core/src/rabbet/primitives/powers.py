@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 from rabbet.primitives import checks, complex_parts, convert, logic, zeros
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
-from rabbet.primitives.elementwise import add_tangents, div, exp, log, mul, neg, sub, unary
+from rabbet.primitives.elementwise import (
+    add,
+    add_tangents,
+    cos,
+    div,
+    exp,
+    log,
+    mul,
+    neg,
+    sin,
+    sub,
+    unary,
+)
 from rabbet.rules.payloads import Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -118,7 +130,10 @@ square = unary(
 
 @square.decompose
 def square_as_product(op: Op, x: Value) -> Value:
-    return mul(x, x)
+    if typeof(x).kind != "c":
+        return mul(x, x)
+    a, b = complex_parts.real(x), complex_parts.imag(x)  # exactly real or imaginary where the parts are alike
+    return complex_parts.complex(mul(sub(a, b), add(a, b)), mul(mul(a, b), 2.0))
 
 
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
@@ -228,7 +243,12 @@ exp2 = unary(
 
 @exp2.decompose
 def exp2_by_exp(op: Op, x: Value) -> Value:
-    return exp(mul(x, math.log(2.0)), **op.params)
+    if typeof(x).kind != "c":
+        return exp(mul(x, math.log(2.0)), **op.params)
+    a, b = complex_parts.real(x), complex_parts.imag(x)
+    half, angle = op(mul(a, 0.5)), mul(b, math.log(2.0))  # by halves: 2 ** a may be infinite
+    real, imag = [mul(mul(f(angle, **op.params), half), half) for f in (cos, sin)]
+    return complex_parts.complex(real, logic.select_n(logic.eq(b, 0.0), imag, b))
 
 
 __all__ = ["abs", "erf", "erf_inv", "erfc", "exp2", "integer_pow", "pow", "sign", "square"]

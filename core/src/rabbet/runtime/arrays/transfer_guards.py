@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import TransferError
+from rabbet.program.facts import Transfer
+from rabbet.runtime.platforms import hook_calls
 
 if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
@@ -63,8 +65,26 @@ def check(direction: str, level: str, aval: Any, device: Any) -> None:
         raise TransferError(f"{what}, which config.{name}={level!r} forbids{advice}")
 
 
+wanted: bool | None = None
+"""Whether a hook plugin is told of transfers; None: nobody has asked yet."""
+
+
+def told(direction: str, aval: ShapedArray, device: Any) -> None:
+    """Tell hooks of a transfer, where a plugin has the hook for it."""
+    global wanted
+    if wanted is None:
+        wanted = hook_calls.is_implemented("transferred")
+    if wanted:
+        where = f"{device.platform}:{getattr(device, 'id', '')}"
+        nbytes = aval.physical.nbytes
+        fact = Transfer(direction, nbytes, where, asked.explicitly)
+        hook_calls.tell_hooks("transferred", transfer=fact)
+
+
 def to_device(aval: ShapedArray, device: Any) -> None:
     """A value of the host becomes an array."""
+    if wanted is not False:
+        told("host-to-device", aval, device)
     level = config.transfer_guard_host_to_device
     if level is not None and level != "allow":
         check("host-to-device", level, aval, device)
@@ -72,6 +92,8 @@ def to_device(aval: ShapedArray, device: Any) -> None:
 
 def between(aval: ShapedArray, device: Any) -> None:
     """An array is copied to another device."""
+    if wanted is not False:
+        told("device-to-device", aval, device)
     level = config.transfer_guard_device_to_device
     if level is not None and level != "allow":
         check("device-to-device", level, aval, device)
@@ -79,6 +101,8 @@ def between(aval: ShapedArray, device: Any) -> None:
 
 def to_host(aval: ShapedArray, device: DeviceGroup | Device) -> None:
     """An array is read on the host, from a device with a memory of its own."""
+    if wanted is not False and device.platform != "cpu":
+        told("device-to-host", aval, device)
     level = config.transfer_guard_device_to_host
     if level is not None and level != "allow" and device.platform != "cpu":
         check("device-to-host", level, aval, device)

@@ -18,6 +18,7 @@ from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.messages.signal_errors import is_of_handler
+from rabbet.program.facts import CompiledProgram, collectives_in
 from rabbet.program.over_devices import memory_of
 from rabbet.runtime.arrays import callbacks, memory_exhausted
 from rabbet.runtime.arrays.array import Array
@@ -334,12 +335,25 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     if known:
         hook_calls.tell_hooks("program_shared", name=name)
     origin = "process" if known else loaded.origin
+    if hook_calls.hooks_are_listening():
+        program = facts_of(lowering, loaded.exe, device, seconds, origin)
+        hook_calls.tell_hooks("program_ready", program=program)
     if config.log_compiles:
         LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
     made = Executable(loaded, lowering, device, origin, seconds)
     if lowering.spread is not None and not made.out_placements_known:
         return compile(whole_where_unsaid(made), device, options)
     return made
+
+
+def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) -> CompiledProgram:
+    """What hooks are told of a program that is ready."""
+    memory = adapter.memory_analysis(exe) or {}
+    sizes = [memory.get(f"{what}_size_in_bytes") for what in ("argument", "output", "temp")]
+    count = 1 if lowering.spread is None else len(lowering.spread.group)
+    line = passes.first_line(lowering.jaxpr)
+    used = collectives_in(lowering.module.key_text)
+    return CompiledProgram(lowering.name, line, lowering.platform, count, seconds, origin, *sizes, used)
 
 
 def whole_where_unsaid(made: Any) -> Any:

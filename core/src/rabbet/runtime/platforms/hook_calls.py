@@ -7,14 +7,22 @@ from typing import Any
 
 notify = None
 _listening = None
+_implements: Any = None
 
 
-def set_notifier(function: Callable[..., Any], listening: Callable[..., Any]) -> None:
-    """Name the function ``notify(hook, **facts)`` that tells hook plugins, and one that says whether there
-    are any. Called once, by composition.
+def set_notifier(
+    function: Callable[..., Any], listening: Callable[..., Any], implements: Callable[..., Any]
+) -> None:
+    """Name the function ``notify(hook, **facts)`` that tells hook plugins, one that says whether there are
+    any, and ``implements(hook)``, whether one of them has a hook. Called once, by composition.
     """
-    global notify, _listening
-    notify, _listening = function, listening
+    global notify, _listening, _implements
+    notify, _listening, _implements = function, listening, implements
+
+
+def is_implemented(hook: str) -> bool:
+    """Whether a hook plugin has this hook; loads them."""
+    return hooks_are_listening() and _implements(hook)
 
 
 def hooks_are_listening() -> bool:

@@ -134,7 +134,7 @@ def _own_words(platform):
     try:
         backend = backend_registry().get(platform)
         yield from [(label, ok, detail) for label, ok, detail in backend.doctor()] if backend.doctor else ()
-        if backend.obstacle() is not None and trial.can_try(backend):
+        if trial.obstacle_of(backend) is not None and trial.can_try(backend):
             fatal = trial.trouble(backend, "load")
             yield f"{platform} loading", fatal is None, fatal or "its library loads"
     except Exception as error:

@@ -39,7 +39,7 @@ def by_platform():
     for platform in registry.allowed():
         try:
             backend = registry.get(platform)
-            obstacle = backend.obstacle()
+            obstacle = trial.obstacle_of(backend)
             fatal = trial.trouble(backend, "start") if obstacle is None else None
             if fatal is not None:
                 raise PluginError(f"the {platform!r} backend cannot be used here: {fatal}")

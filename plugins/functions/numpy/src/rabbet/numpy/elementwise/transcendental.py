@@ -70,9 +70,17 @@ log1p = float_unary(
 def log_of_base(name: str, base: int) -> Callable[..., Any]:
     """Make the logarithm to a base: a natural logarithm, scaled."""
     scale = 1.0 / math.log(base)
+
+    def scaled(x):
+        out = lax.log(x)
+        if kind_of(x) != "c":
+            return lax.mul(out, scale)
+        # Part by part: 0 beside infinity stays 0.
+        return lax.complex(lax.mul(lax.real(out), scale), lax.mul(lax.imag(out), scale))
+
     return unary(
         name,
-        lambda x: lax.mul(lax.log(x), scale),
+        scaled,
         f"The logarithm to base {base}; NaN for negative real numbers.\n\n"
         f">>> rnp.{name}(rnp.array([1.0, {base**3}.0]))\nArray([0., 3.], dtype=float32)",
         kinds="",
