@@ -16,12 +16,12 @@ from rabbet.config.setting import (
     precision,
     seconds,
     size,
+    word,
 )
 
 GUARDS = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit", none=True)
 LEVEL_NAMES = choice("UNKNOWN", "O0", "O1", "O2", "O3")
 LEVELS = choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-GENERATORS = choice("threefry2x32", "rbg", "unsafe_rbg")
 
 
 def effort(value: Any) -> float:
@@ -128,9 +128,9 @@ CORE_SETTINGS = (
             doc="The level of the logger 'rabbet'."),
     Setting("debug_log_modules", None, names, jax=True,
             doc="Loggers that show everything, by name, separated by commas, such as 'rabbet'."),
-    Setting("default_prng_impl", "threefry2x32", GENERATORS, traced=True, jax=True, context=True,
+    Setting("default_prng_impl", "threefry2x32", word, traced=True, jax=True, context=True,
             example="rbg",
-            doc="Generator of the random keys that name none."),
+            doc="Generator of the random keys that name none: one of rabbet.random's, or a package's."),
     Setting("enable_custom_prng", False, boolean, traced=True, jax=True, context=True,
             doc="random.PRNGKey returns typed keys, as random.key does."),
     Setting("legacy_prng_key", "allow", choice("allow", "warn", "error"), traced=True, jax=True, context=True,

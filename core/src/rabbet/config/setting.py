@@ -178,6 +178,13 @@ def names(value: Any) -> Any:
     return tuple(part.strip() for part in parts if part.strip()) or None
 
 
+def word(value: Any) -> str:
+    """A name of something that packages offer: who looks it up says which there are."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it is a name")
+    return value.strip()
+
+
 def place(value: Any) -> Any:
     # Devices stand above this module: what is none of them is told by what they all have.
     if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):

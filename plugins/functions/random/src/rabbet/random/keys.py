@@ -47,7 +47,11 @@ KEY = KeyDType()
 
 def default_generator():
     """The generator of keys for which none is named: the setting ``default_prng_impl``, if there is one."""
-    return find_generator(getattr(config, "default_prng_impl", None) or THREEFRY.name)
+    name = getattr(config, "default_prng_impl", None) or THREEFRY.name
+    try:
+        return find_generator(name)
+    except ValueError as error:
+        raise ValueError(f"the setting default_prng_impl is {name!r}: {error}") from None
 
 
 def key_dtype(impl_spec=None):
