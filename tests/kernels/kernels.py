@@ -1,4 +1,4 @@
-"""Kernels that writers are tried with beyond operations: scratch, prefetch, copies; masks, atomics, indices."""
+"""Kernels beyond single operations: scratch, prefetch, copies; masks, atomics, arrays of indices."""
 
 import numpy as np
 import rabbet as rb
@@ -34,8 +34,10 @@ def in_scratch(x, y):
 
     return pl.pallas_call(
         kernel, rb.ShapeDtypeStruct((m, n), "float32"), grid=(m // 32, n // 128, k // 128), name="in_scratch",
-        in_specs=[pl.BlockSpec((32, 128), lambda i, j, k: (i, k)), pl.BlockSpec((128, 128), lambda i, j, k: (k, j))],
-        out_specs=pl.BlockSpec((32, 128), lambda i, j, k: (i, j)), scratch_shapes=[tpu.VMEM((32, 128), "float32")],
+        in_specs=[pl.BlockSpec((32, 128), lambda i, j, k: (i, k)), pl.BlockSpec((128, 128), lambda i, j, k:
+        (k, j))],
+        out_specs=pl.BlockSpec((32, 128), lambda i, j, k: (i, j)), scratch_shapes=[tpu.VMEM((32, 128),
+        "float32")],
         compiler_params=tpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary")),
     )(x, y)  # fmt: skip
 
@@ -80,7 +82,9 @@ def pipelined(x, y):
             out[...] = x[...] + y[...]
 
         block = pl.BlockSpec((8, 128), lambda i: (i, 0))
-        tpu.emit_pipeline(body, grid=(x.shape[0] // 8,), in_specs=[block, block], out_specs=[block])(x, y, out)
+        tpu.emit_pipeline(body, grid=(x.shape[0] // 8,), in_specs=[block, block], out_specs=[block])(
+            x, y, out
+        )
 
     far = pl.BlockSpec(memory_space=pl.ANY)
     shape = rb.ShapeDtypeStruct(x.shape, "float32")
@@ -94,7 +98,11 @@ def in_smem(scale, x):
 
     smem = pl.BlockSpec(memory_space=tpu.SMEM)
     return pl.pallas_call(
-        kernel, F32, in_specs=[smem, pl.BlockSpec()], name="in_smem", scratch_shapes=[tpu.SMEM((1,), "float32")]
+        kernel,
+        F32,
+        in_specs=[smem, pl.BlockSpec()],
+        name="in_smem",
+        scratch_shapes=[tpu.SMEM((1,), "float32")],
     )(scale, x)
 
 
@@ -144,7 +152,12 @@ def first_squeezed(x):
     spec = pl.BlockSpec((None, 8, x.shape[2]), lambda i, j: (i, j, 0))
     shape = rb.ShapeDtypeStruct(x.shape, "float32")
     return pl.pallas_call(
-        kernel, shape, grid=(x.shape[0], x.shape[1] // 8), in_specs=[spec], out_specs=spec, name="first_squeezed"
+        kernel,
+        shape,
+        grid=(x.shape[0], x.shape[1] // 8),
+        in_specs=[spec],
+        out_specs=spec,
+        name="first_squeezed",
     )(x)
 
 

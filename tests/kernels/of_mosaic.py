@@ -1,4 +1,4 @@
-"""Evaluate Mosaic text for TPUs: memrefs are NumPy arrays, windows are moved before and after each program."""
+"""Evaluate Mosaic text for TPUs: memrefs are NumPy arrays, windows are moved around each program."""
 
 import re
 
@@ -18,7 +18,7 @@ def box(starts, sizes, shape, steps=None):
     steps = steps or [1] * len(sizes)
     found = []
     for start, size, n, step in zip(starts, sizes, shape, steps, strict=True):
-        assert 0 <= int(start) and int(start) + (size - 1) * step < n, "an access outside of a memory"
+        assert int(start) >= 0 and int(start) + (size - 1) * step < n, "an access outside of a memory"
         found.append(slice(int(start), int(start) + (size - 1) * step + 1, step))
     return tuple(found)
 
@@ -172,7 +172,9 @@ def one_program(body, ids, prefetch, whole, windows, transforms, own):
         block = transforms[f"transform_{n}"].regions[0].blocks[0]
         at = OfMosaic().block(block, dict(zip(block.arguments, [*ids, *prefetch], strict=True)))
         part = tuple([slice(int(i) * z, int(i) * z + z) for i, z in zip(at, sizes, strict=True)])
-        assert all(0 <= s.start < n for s, n in zip(part, array.shape, strict=True)), "a block outside of an array"
+        assert all(0 <= s.start < n for s, n in zip(part, array.shape, strict=True)), (
+            "a block outside of an array"
+        )
         inside = tuple([slice(0, m) for m in array[part].shape])
         window = evaluator.undefined(sizes, array.dtype)
         window[inside] = array[part]

@@ -96,7 +96,11 @@ ELEMENTWISE = [
     ("bits of f32", lambda x: lax.bitcast_convert_type(x, "int32"), (X,)),
     ("silu", rb.nn.silu, (X,)),
     ("gelu", rb.nn.gelu, (X,)),
-    ("is_finite", lambda x: rnp.where(lax.is_finite(1 / x), x, 2.0), (np.where(X > 1, X, 0).astype("float32"),)),
+    (
+        "is_finite",
+        lambda x: rnp.where(lax.is_finite(1 / x), x, 2.0),
+        (np.where(X > 1, X, 0).astype("float32"),),
+    ),
     ("where", lambda x: rnp.where(x > 0, x, -np.inf), (X,)),
 ]
 ARRAYS = [

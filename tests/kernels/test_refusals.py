@@ -63,7 +63,7 @@ def test_a_part_for_each_program_of_a_whole_result_is_no_sum():
 def test_sizes_that_are_no_power_of_two_on_a_gpu():
     y = np.ones((6, 128), "float32")
     said = refused("cuda", copy, y, out=rb.ShapeDtypeStruct((6, 128), "float32"))
-    assert "powers of two" in said and "(6, 128)" in said
+    assert "powers of two" in said and "(6,)" in said and "test_refusals.py" in said
 
 
 def test_small_products_on_a_gpu():

@@ -8,10 +8,12 @@ from rabbet.experimental.pallas.targets import Rules, shared_rules
 from rabbet.extend.primitive import ShapedArray
 
 RULES = Rules()
-# By primitive: what floats, signed and unsigned integers are combined by, and the number that changes nothing.
+# By primitive: what floats, signed and unsigned integers are combined by, and the number that changes
+# nothing.
 REDUCTIONS = {
     "reduce_sum": (("add",) * 3, 0), "reduce_prod": (("mul",) * 3, 1),
-    "reduce_max": (("maximumf", "maxsi", "maxui"), "least"), "reduce_min": (("minimumf", "minsi", "minui"), "greatest"),
+    "reduce_max": (("maximumf", "maxsi", "maxui"), "least"), "reduce_min": (("minimumf", "minsi", "minui"),
+    "greatest"),
     "reduce_and": ((None, "and", "and"), -1), "reduce_or": ((None, "or", "or"), 0),
 }  # fmt: skip
 
@@ -160,11 +162,9 @@ def dot(walker, equation, x, y):
     wide = ShapedArray(out.shape, "int32" if out.kind in "iu" else "float32")
     numbers = f"<[{a}], [{b}], [{1 - a}], [{1 - b}], [0, {1 - a}, 1, {1 - b}], [], []>"
     exact = ", precision = #tpu.contract_precision<fp32>" if is_exact(params.get("precision")) else ""
-    result = walker.emit(
-        f"tpu.matmul {x}, {y}, {walker.constant(0, wide)} {{dimension_numbers = #tpu.dot_dimension_numbers{numbers}, "
-        f"transpose_lhs_hint = false{exact}}} : {walker.type(one)}, {walker.type(other)}, {walker.type(wide)} -> "
-        f"{walker.type(wide)}"
-    )
+    types = f"{walker.type(one)}, {walker.type(other)}, {walker.type(wide)} -> {walker.type(wide)}"
+    said = f"dimension_numbers = #tpu.dot_dimension_numbers{numbers}, transpose_lhs_hint = false{exact}"
+    result = walker.emit(f"tpu.matmul {x}, {y}, {walker.constant(0, wide)} {{{said}}} : {types}")
     return walker.converted(result, wide, out.dtype)
 
 
@@ -208,7 +208,9 @@ def differs(walker, equation, x, y):
     """Mosaic has no such comparison of floats: the opposite of "equal"."""
     if equation.inputs[0].aval.kind != "f":
         return shared_rules["ne"](walker, equation, x, y)
-    return walker.inline(lambda a, b: lax.bitwise_not(lax.eq(a, b)), [v.aval for v in equation.inputs], [x, y])
+    return walker.inline(
+        lambda a, b: lax.bitwise_not(lax.eq(a, b)), [v.aval for v in equation.inputs], [x, y]
+    )
 
 
 @RULES.of("tanh")

@@ -1,6 +1,7 @@
 """A kernel as a module of Mosaic for TPUs."""
 
 from rabbet.experimental.pallas.targets import Rules, Walker, shared_rules
+
 from rabbet_pallas_tpu import arrays, memory, memrefs
 
 RULES = Rules({**shared_rules, **arrays.RULES, **memory.RULES})
@@ -49,11 +50,9 @@ def module(call, name):
         f"scalar_prefetch = {len(prefetch)} : i64, scratch_operands = {len(scratch)} : i64, "
         f"tpu.core_type = #tpu.core_type<tc>, window_params = [{', '.join(windows)}]"
     )
-    lines = "\n".join(writer.lines)
-    return (
-        f"module {{\n  func.func @{name}({', '.join([*head, *given])}) attributes {{{attributes}}} {{\n{lines}\n"
-        f"    return\n  }}\n{''.join(functions)}}}\n"
-    )
+    head = f"func.func @{name}({', '.join([*head, *given])}) attributes {{{attributes}}}"
+    lines = "\n".join([f"  {head} {{", *writer.lines, "    return", "  }", *functions])
+    return f"module {{\n{lines}\n}}\n"
 
 
 def window(block, function):
@@ -76,10 +75,8 @@ def transform(call, block, n, ids, prefetch):
     outs = writer.program(block.index, [*ids[: len(call.grid)], *prefetch])
     head = ", ".join([*[f"{i}: i32" for i in ids], *[f"{m.name}: {m.type}" for m in prefetch]])
     types = ", ".join(["i32"] * len(outs))
-    lines = "".join([f"{line}\n" for line in writer.lines])
-    return (
-        f"  func.func @transform_{n}({head}) -> ({types}) {{\n{lines}    return {', '.join(outs)} : {types}\n  }}\n"
-    )
+    end = f"    return {', '.join(outs)} : {types}"
+    return "\n".join([f"  func.func @transform_{n}({head}) -> ({types}) {{", *writer.lines, end, "  }"])
 
 
 __all__ = ["Writer", "module"]

@@ -12,7 +12,9 @@ WITHOUT_EFFECT = {
 def check(call, params):
     """Raise ``Refused`` for what a call has as a whole."""
     if call.computed:
-        raise Refused("a grid of a computed size", "a grid of the greatest size, and pl.when(pl.program_id(0) < n)")
+        raise Refused(
+            "a grid of a computed size", "a grid of the greatest size, and pl.when(pl.program_id(0) < n)"
+        )
     for block in (*call.ins, *call.outs):
         kinds = {type(d).__name__ for d in block.dims}
         if "BoundedSlice" in kinds:
@@ -23,7 +25,10 @@ def check(call, params):
             raise Refused("an operand or a result without dimensions", "one of shape (1,) in SMEM")
     for name, usual in WITHOUT_EFFECT.items():
         if getattr(params, name, usual) != usual:
-            raise Refused(f"the compiler parameter {name}={getattr(params, name)!r}, which is not offered", "leave it out")
+            raise Refused(
+                f"the compiler parameter {name}={getattr(params, name)!r}, which is not offered",
+                "leave it out",
+            )
 
 
 __all__ = ["check"]

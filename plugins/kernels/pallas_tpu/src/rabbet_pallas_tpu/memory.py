@@ -2,6 +2,7 @@
 
 from rabbet.experimental.pallas.targets import Rules
 from rabbet.extend.primitive import ShapedArray
+
 from rabbet_pallas_tpu import memrefs
 
 RULES = Rules()
@@ -28,7 +29,9 @@ def load(walker, equation, memory, *operands):
     if not masked:
         return value
     other = rest[1] if params.get("other", False) else walker.constant(0, out)
-    return walker.emit(f"arith.select {rest[0]}, {value}, {other} : {walker.type(rest_type(out))}, {walker.type(out)}")
+    return walker.emit(
+        f"arith.select {rest[0]}, {value}, {other} : {walker.type(rest_type(out))}, {walker.type(out)}"
+    )
 
 
 def rest_type(out):
@@ -76,13 +79,19 @@ def store(walker, equation, memory, value, *operands):
     if part.space == "smem":
         if aval.shape or masked:
             walker.refuse("a store of several elements to SMEM, or one under a mask", "one element at a time")
-        walker.line(f"memref.store {value}, {part.name}[{indices(walker, part)}] : {part.type}{walker.location()}")
+        walker.line(
+            f"memref.store {value}, {part.name}[{indices(walker, part)}] : {part.type}{walker.location()}"
+        )
         return memory
     if not aval.shape:
-        walker.refuse("a store of a number to VMEM", "a store to SMEM, or of an array of at least two dimensions")
+        walker.refuse(
+            "a store of a number to VMEM", "a store to SMEM, or of an array of at least two dimensions"
+        )
     if masked:
         if any(not isinstance(d.start, int) for d in part.dims):
-            walker.refuse("a masked store at a computed place", "load the block, rabbet.numpy.where, and store it")
+            walker.refuse(
+                "a masked store at a computed place", "load the block, rabbet.numpy.where, and store it"
+            )
         before = vector_of(walker, part, aval)
         types = f"{walker.type(rest_type(aval))}, {walker.type(aval)}"
         value = walker.emit(f"arith.select {rest[0]}, {value}, {before} : {types}")
@@ -90,9 +99,8 @@ def store(walker, equation, memory, value, *operands):
     typed = walker.type(aval, sizes)
     if any(d.step != 1 for d in part.dims):
         steps = ", ".join([str(d.step) for d in part.dims])
-        walker.line(
-            f"tpu.strided_store {part.name}[{at}], {boxed} {{strides = array<i32: {steps}>}} : {part.type}, {typed}"
-        )
+        said = f"{{strides = array<i32: {steps}>}} : {part.type}, {typed}"
+        walker.line(f"tpu.strided_store {part.name}[{at}], {boxed} {said}")
     else:
         walker.line(
             f"tpu.vector_store {part.name}[{at}], {boxed} {{strides = array<i32>}} : {part.type}, {typed},"
@@ -103,7 +111,9 @@ def store(walker, equation, memory, value, *operands):
 
 @RULES.of("atomic", "compare_and_swap")
 def atomic(walker, equation, *operands):
-    walker.refuse("an atomic operation", "a load and a store: programs of a TPU's core run one after the other")
+    walker.refuse(
+        "an atomic operation", "a load and a store: programs of a TPU's core run one after the other"
+    )
 
 
 @RULES.of("allocate")
@@ -143,7 +153,8 @@ def copy_start(walker, equation, dst, src, sem, *operands):
 def copy_wait(walker, equation, dst, src, sem, *operands):
     to, of, at = copied(walker, equation, dst, src, sem, operands)
     walker.line(
-        f"tpu.wait_dma2 semaphore({at[0]} : {at[1]}) src({of[0]} : {of[1]}) dst({to[0]} : {to[1]}){walker.location()}"
+        f"tpu.wait_dma2 semaphore({at[0]} : {at[1]}) src({of[0]} : {of[1]}) "
+        f"dst({to[0]} : {to[1]}){walker.location()}"
     )
     return [dst, sem]
 

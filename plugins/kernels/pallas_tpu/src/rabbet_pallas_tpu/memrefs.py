@@ -87,7 +87,9 @@ def of_scratch(walker, name, scratch):
     dims = tuple([Dim(0, n) for n in shape])
     if scratch.kind is not None:
         return Memory(name, shape, SEMAPHORES[scratch.kind], scratch.state.dtype, "semaphore_mem", dims)
-    return Memory(name, shape, stored(walker, scratch.state), scratch.state.dtype, space_of(scratch.space), dims)
+    return Memory(
+        name, shape, stored(walker, scratch.state), scratch.state.dtype, space_of(scratch.space), dims
+    )
 
 
 def of_prefetched(walker, name, aval):
@@ -111,10 +113,13 @@ def part(walker, memory, place, operands):
             memory = seen_as(walker, memory, step.dtype)
             continue
         if not isinstance(step, Index):
-            walker.refuse("a reference seen in another shape or order", "reshape or transpose the value that is read")
+            walker.refuse(
+                "a reference seen in another shape or order", "reshape or transpose the value that is read"
+            )
         if step.gathers:
             walker.refuse(
-                "a part at an array of indices", "a loop over the indices, or a product with a matrix of ones and zeros"
+                "a part at an array of indices",
+                "a loop over the indices, or a product with a matrix of ones and zeros",
             )
         memory = dataclasses.replace(memory, dims=narrowed(walker, memory, step, own))
     return memory
@@ -160,7 +165,9 @@ def seen_as(walker, memory, dtype):
     if element == memory.element:
         return dataclasses.replace(memory, dtype=dtype)
     if any(d.start != 0 or d.size != n or not d.kept for d, n in zip(memory.dims, memory.shape, strict=True)):
-        walker.refuse("a part of a reference seen as another dtype", "ref.bitcast(dtype) first, then the part")
+        walker.refuse(
+            "a part of a reference seen as another dtype", "ref.bitcast(dtype) first, then the part"
+        )
     old, new = ShapedArray((), memory.dtype).itemsize, ShapedArray((), dtype).itemsize
     shape = list(memory.shape)
     shape[max(0, len(shape) - 2)] = shape[max(0, len(shape) - 2)] * old // new
@@ -199,4 +206,14 @@ def as_index(walker, start):
     return walker.emit(f"arith.index_cast {start} : i32 to index")
 
 
-__all__ = ["Memory", "as_index", "is_window", "memref", "of_block", "of_prefetched", "of_scratch", "part", "sliced"]
+__all__ = [
+    "Memory",
+    "as_index",
+    "is_window",
+    "memref",
+    "of_block",
+    "of_prefetched",
+    "of_scratch",
+    "part",
+    "sliced",
+]

@@ -7,6 +7,7 @@ import re
 from rabbet import lax
 from rabbet.experimental.pallas import tpu
 from rabbet.experimental.pallas.targets import Target
+
 from rabbet_pallas_tpu import kernel, limits
 
 CALL = "tpu_custom_call"
@@ -57,7 +58,11 @@ def settings(call, params, text):
 
 
 TARGET = Target(
-    "tpu", platform="tpu", params=tpu.CompilerParams, write=write, doc="kernels for TPUs, as text that libtpu takes"
+    "tpu",
+    platform="tpu",
+    params=tpu.CompilerParams,
+    write=write,
+    doc="kernels for TPUs, as text that libtpu takes",
 )
 
 __all__ = ["TARGET", "write"]

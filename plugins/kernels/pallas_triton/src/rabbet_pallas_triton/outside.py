@@ -39,13 +39,17 @@ def assembly(walker, equation, *operands):
     shape = outs[0].shape
     given = [walker.spread(x, v.aval, shape) for x, v in zip(operands, equation.inputs, strict=True)]
     types = ", ".join([walker.type(v.aval, shape) for v in equation.inputs])
-    asm, constraints = [params[n].replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A") for n in ("asm", "constraints")]
+    asm, constraints = [
+        params[n].replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+        for n in ("asm", "constraints")
+    ]
     base = walker.fresh()
     many = len(outs)
+    said = f'constraints = "{constraints}", packed_element = {params["pack"]} : i32, pure = true'
+    results = ", ".join([walker.type(o) for o in outs])
+    head = f"{base}:{many}" if many > 1 else base
     walker.line(
-        f"{base}{f':{many}' if many > 1 else ''} = tt.elementwise_inline_asm \"{asm}\" {{constraints = \"{constraints}\", "
-        f"packed_element = {params['pack']} : i32, pure = true}} {', '.join(given)} : {types} -> "
-        f"{', '.join([walker.type(o) for o in outs])}"
+        f'{head} = tt.elementwise_inline_asm "{asm}" {{{said}}} {", ".join(given)} : {types} -> {results}'
     )
     return [f"{base}#{i}" for i in range(many)] if many > 1 else [base]
 
