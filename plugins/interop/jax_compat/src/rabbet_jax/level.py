@@ -8,14 +8,12 @@ together, and it is what pip would bring.
 import importlib.metadata
 import re
 
-import jaxlib.version
-
 
 def _told():
     try:
         return importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:
-        return jaxlib.version.__version__
+        return importlib.metadata.version("jaxlib")
 
 
 def numbers(version):
