@@ -67,7 +67,7 @@ def integer(op, name):
 
 def integers(op, name):
     text = str(op.attributes[name])
-    text = text.split(":", 1)[1] if text.startswith("array<") and ":" in text else text
+    text = text.split(":", 1)[1] if text.startswith("array<") and ":" in text else re.sub(r" : i64", "", text)
     return [int(n) for n in re.findall(r"-?\d+", text.replace("array<i32>", "").replace("array<i64>", ""))]
 
 

@@ -8,6 +8,7 @@ is evaluated in NumPy; ``tests/aot`` compiles the same rows, and ``tools/check/k
 import dataclasses
 from collections.abc import Callable
 
+import kernels
 import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
@@ -72,7 +73,7 @@ ELEMENTWISE = [
         (n, getattr(lax, n), (X,))
         for n in "neg abs sign exp exp2 tanh logistic floor ceil round sin cos".split()
     ],
-    *[(n, getattr(lax, n), (X,)) for n in "erf erfc expm1 square is_finite".split()],
+    *[(n, getattr(lax, n), (X,)) for n in "erf erfc expm1 square".split()],
     *[(n, getattr(lax, n), (POSITIVE,)) for n in "log log1p sqrt rsqrt".split()],
     *[(f"{n} i32", getattr(lax, n), (N,)) for n in "neg abs sign bitwise_not".split()],
     *[
@@ -95,6 +96,11 @@ ELEMENTWISE = [
     ("bits of f32", lambda x: lax.bitcast_convert_type(x, "int32"), (X,)),
     ("silu", rb.nn.silu, (X,)),
     ("gelu", rb.nn.gelu, (X,)),
+    (
+        "is_finite",
+        lambda x: rnp.where(lax.is_finite(1 / x), x, 2.0),
+        (np.where(X > 1, X, 0).astype("float32"),),
+    ),
     ("where", lambda x: rnp.where(x > 0, x, -np.inf), (X,)),
 ]
 ARRAYS = [
@@ -187,9 +193,11 @@ def rows():
     yield Row("softmax", softmax, (normal(16, 128),))
     yield Row("softmax, rows left over", softmax, (normal(20, 128),))
     yield Row("matmul", matmul, (normal(64, 256), normal(256, 256)), tolerance=1e-4)
-    yield Row("squeezed", squeezed, (normal(3, 16, 128),))
+    yield Row("squeezed", squeezed, (normal(3, 16, 128),), ("triton",))
     yield Row("counted", counted, (normal(8, 128),), ("triton",))
     yield Row("mapped", rb.vmap(softmax), (normal(3, 16, 128),))
+    for name, function, arguments, targets in kernels.KERNELS:
+        yield Row(name, function, arguments, targets, 1e-4)
 
 
 ROWS = {row.name: row for row in rows()}

@@ -95,8 +95,9 @@ CORE_SETTINGS = (
             doc="What a Python int means beside an array whose dtype cannot hold it: an error, or, where the "
             "default int holds it, its value modulo two to the number of bits."),
     Setting("keep_bodies", False, boolean,
-            doc="Whether a function of a loop or branch outside of other transformations is traced once for "
-            "each types, as JAX does; otherwise at each call, so that what it reads counts as it is then."),
+            doc="Whether a function of a loop or branch outside of other transformations, and one that is "
+            "given to jit again, is traced once for each types, as JAX does; otherwise at each call or jit, "
+            "so that what it reads counts as it is then."),
     Setting("check_tracer_leaks", False, boolean, traced=True, jax=True, context=True,
             doc="Raise an error where a tracer outlives the transformation that made it (slow)."),
     Setting("no_tracing", False, boolean, jax=True, context=True,

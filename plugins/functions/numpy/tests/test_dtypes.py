@@ -234,3 +234,11 @@ def test_scalar_types_are_classes():
     assert pickle.loads(pickle.dumps([rnp.bool_, rnp.int8])) == [rnp.bool_, rnp.int8]
     assert rnp.float64 in {np.float64} and rnp.float64 not in {float, rnp.float32}
     assert rb.tree.leaves({"dtype": rnp.int8}) == [rnp.int8]
+
+
+def test_a_class_may_be_made_of_a_scalar_type():
+    class Piece(rnp.int8):
+        """A piece on a board."""
+
+    assert Piece.dtype == np.int8 and Piece(3).dtype == rnp.int8 and Piece.__name__ == "Piece"
+    assert rnp.zeros(2, Piece).dtype == np.int8 and issubclass(Piece, rnp.int8) and Piece.__doc__

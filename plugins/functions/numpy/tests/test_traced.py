@@ -120,3 +120,13 @@ A, B = np.float32([0, 2, 1, 3, 2]), np.float32([1, 2, 9])
 )
 def test_values_that_decide_a_length_are_known_while_they_are_differentiated(function, slopes):
     np.testing.assert_allclose(rb.grad(lambda x: rnp.sum(function(x)))(A), slopes)
+
+
+@pytest.mark.needs("jit")
+def test_places_that_are_not_known_are_deleted_where_they_differ():
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    delete = lambda axis: rb.jit(lambda x, i: rnp.delete(x, i, axis, assume_unique_indices=True))
+    for axis, places in ((1, [2]), (1, [3, 0]), (0, [-1]), (None, [5, 11, 0]), (0, [])):
+        places = np.array(places, np.int32)
+        np.testing.assert_array_equal(delete(axis)(a, places), np.delete(a, places, axis))
+    np.testing.assert_array_equal(delete(0)(a, 1), np.delete(a, 1, 0))

@@ -141,6 +141,10 @@ def test_bounds_are_kept():
 
 
 def test_parameters_broadcast():
+    one = random.uniform(random.key(0), (), None, np.zeros(1, np.float32), np.ones((1, 1), np.float32))
+    assert one.shape == (1, 1) and one[0, 0] == random.uniform(random.key(0))
+    with pytest.raises(ValueError, match="does not broadcast"):
+        random.uniform(random.key(0), (), None, np.zeros(2, np.float32))
     low = np.float32([0, 10, 20])
     x = drawn(random.uniform, (2, 3), minval=low, maxval=low + 1)
     assert ((x >= low) & (x < low + 1)).all()

@@ -267,6 +267,7 @@ def test_primitives_made_as_for_jax(child):
         """
         import numpy as np
         import jax, jax.numpy as jnp
+        import jax.extend.core
         from jax.extend.core import Primitive
         from jax.interpreters import ad, batching, mlir
 
@@ -445,3 +446,56 @@ def test_the_parts_of_an_array_over_several_devices(child):
         """
     )
     assert out.strip().endswith("[(1, 2), (1, 2), (1, 2), (1, 2)] True")
+
+
+def test_the_version_is_the_one_that_libraries_were_chosen_for(child):
+    out = child(
+        """
+        import importlib.metadata
+        import jax, jaxlib.version
+        try:
+            wanted = importlib.metadata.version("jax")
+        except importlib.metadata.PackageNotFoundError:
+            wanted = jaxlib.version.__version__
+        assert jax.__version__ == jax.version.__version__ == wanted, (jax.__version__, wanted)
+        assert ".".join(map(str, jax.__version_info__)) == wanted
+        assert jax.version.__version_info__ == jax.__version_info__
+        print("told")
+        """
+    )
+    assert "told" in out
+
+
+def test_modules_can_be_copied_and_classes_made_of_what_is_served(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp, numpy as np
+        copied = dict(jnp.__dict__)
+        assert copied["sum"] is jnp.sum and "add" in vars(jax.lax)
+        assert callable(vars(jax.scipy.special)["erf"])
+
+        import jax.extend.core
+        from jax.extend.core import Primitive
+
+        class Twice(Primitive):
+            multiple_results = True
+
+            def impl(self, x):
+                return [np.asarray(x) * 2, np.asarray(x)]
+
+            def abstract_eval(self, x):
+                return [jax.core.ShapedArray(x.shape, x.dtype)] * 2, jax.extend.core.no_effects
+
+        twice = Twice("twice_of_a_test")
+        assert [x.tolist() for x in twice.bind(jnp.arange(2.0))] == [[0, 2], [0, 1]]
+        eqn, = jax.make_jaxpr(twice.bind)(jnp.ones(2)).eqns
+        assert eqn.primitive is twice and len(eqn.outvars) == 2
+        assert [x.tolist() for x in jax.jit(twice.bind)(jnp.arange(2.0))] == [[0, 2], [0, 1]]
+        count = []
+        f = lambda x: count.append(1) or x + 1
+        [jax.jit(f)(1.0) for _ in range(3)]
+        assert len(count) == 1
+        print("copied")
+        """
+    )
+    assert "copied" in out

@@ -6,6 +6,7 @@ Modules are made afresh, so that Rabbet's own are not changed; classes and funct
 ``ASKED_EACH_TIME``, whose values change.
 """
 
+import contextlib
 import functools
 import importlib
 import importlib.abc
@@ -17,7 +18,7 @@ import types
 from rabbet.errors import MissingPluginError
 
 from rabbet_jax.defaults import take_defaults, take_name
-from rabbet_jax.level import JAX_VERSION
+from rabbet_jax.level import JAX_VERSION, numbers
 from rabbet_jax.touched import absent
 
 OVERLAY = "rabbet_jax.overlay"
@@ -38,39 +39,55 @@ AT_ONCE = (
 _missing = object()
 
 
+_namespace = types.ModuleType.__dict__["__dict__"].__get__
+
+
 class Served(types.ModuleType):
     """A module of ``jax`` that Rabbet serves."""
+
+    @property
+    def __dict__(self):
+        """All names, for programs that copy them (``dict(jnp.__dict__)``); of ``jax`` itself and of private
+        modules those that were read so far.
+        """
+        known = _namespace(self)
+        if "." in self.__name__ and not known.get("_open") and not self.__name__.startswith("jax._src"):
+            for name in dir(self):
+                with contextlib.suppress(Exception):
+                    getattr(self, name)
+        return known
 
     def __getattr__(self, name):
         if name in ("__path__", "__file__", "__wrapped__"):
             raise AttributeError(name)
         if name == "__all__":  # `from jax.numpy import *`: what was not read yet is nowhere else
             return [public for public in dir(self) if hasattr(self, public)]
-        for source in self.__dict__.get("_sources", ()):
+        for source in _namespace(self).get("_sources", ()):
             value = getattr(source, name, _missing)
             if value is _missing:
                 continue
             if isinstance(value, types.ModuleType) and _ours(value):
                 break  # it goes by jax's name
             if name not in getattr(source, "ASKED_EACH_TIME", ""):
-                self.__dict__[name] = value
+                _namespace(self)[name] = value
             return value
         full = f"{self.__name__}.{name}"
         if name.startswith("__"):
             raise AttributeError(name)
         private = self.__name__.startswith("jax._src.")
-        alone = private or self.__dict__.get("_open_below")  # where a name is a module only by being imported
+        # Where a name is a module only by being imported.
+        alone = private or _namespace(self).get("_open_below")
         found = None if alone and not _overlay(full[4:]) else _import_if_there(full)
         if found is not None:
             return found
-        if private or self.__dict__.get("_open") or name in self.__dict__.get("_absent", ()):
-            self.__dict__[name] = absent(full, *(self.__dict__.get("_why") or _reason(full)))
-            return self.__dict__[name]
+        if private or _namespace(self).get("_open") or name in _namespace(self).get("_absent", ()):
+            _namespace(self)[name] = absent(full, *(_namespace(self).get("_why") or _reason(full)))
+            return _namespace(self)[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
     def __dir__(self):
         public = {name for source in self._sources for name in dir(source) if not name.startswith("_")}
-        return sorted(public | {name for name in self.__dict__ if not name.startswith("_")})
+        return sorted(public | {name for name in _namespace(self) if not name.startswith("_")})
 
 
 def _ours(module):
@@ -167,13 +184,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = Served(spec.name)
-        module.__dict__["_sources"] = spec.loader_state
-        module.__dict__["_absent"] = frozenset(
+        _namespace(module)["_sources"] = spec.loader_state
+        _namespace(module)["_absent"] = frozenset(
             " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
         )
-        module.__dict__["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
-        module.__dict__["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
-        module.__dict__["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
+        _namespace(module)["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
+        _namespace(module)["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
+        _namespace(module)["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module
 
     def exec_module(self, module):
@@ -185,7 +202,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 module.__all__ = [*getattr(module, "__all__", []), *source.__all__]
         if module.__name__ == "jax":
             module.__version__ = JAX_VERSION
-            module.__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
+            module.__version_info__ = numbers(JAX_VERSION)
             take_defaults()
             take_name()
             sys.modules[module.__name__] = module

@@ -23,7 +23,11 @@ class Primitive(primitives.Primitive):
             super().__init__(name, self._type)
         except RuleConflict:  # Rabbet, or another library, has one of that name
             super().__init__(f"{sys._getframe(1).f_globals.get('__name__', 'jax')}.{name}", self._type)
-        self._implementation = self._abstract = None
+        kind = type(self)  # a library's subclass may have all three
+        self.multiple_results = getattr(kind, "multiple_results", False) is True
+        self._implementation = self.impl if kind.impl is not Primitive.impl else None
+        own = kind.abstract_eval is not Primitive.abstract_eval
+        self._abstract = (lambda *avals, **params: self.abstract_eval(*avals, **params)[0]) if own else None
 
     def _type(self, *avals, **params):
         if self._abstract is None:
@@ -47,6 +51,10 @@ class Primitive(primitives.Primitive):
     def def_effectful_abstract_eval(self, rule):
         self._abstract = lambda *avals, **params: rule(*avals, **params)[0]
         return rule
+
+    def abstract_eval(self, *avals, **params):
+        """The type of the result, and the effects, of which Rabbet has none here."""
+        return self._type(*avals, **params), set()
 
     def impl(self, *args, **params):
         """What runs outside of every transformation."""

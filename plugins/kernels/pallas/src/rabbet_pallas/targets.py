@@ -75,9 +75,7 @@ def installed(entry) -> Target:
 def writer(call, platform, where=None):
     """The target for a call, or None where it is computed by operations, as on the CPU."""
     found = all_targets(platform)
-    if not found:
-        if platform == "cpu":
-            return None
+    if not found and platform != "cpu":
         package = PACKAGES.get(platform)
         raise NotOfferedError(
             f"kernel {call.name!r} is to run on {platform}, for which no installed package writes kernels\n"
@@ -86,7 +84,16 @@ def writer(call, platform, where=None):
             + "pallas_call(..., interpret=True), which computes it by operations, more slowly"
         )
     chosen = [t for t in found if t.params is not None and isinstance(call.params, t.params)]
+    if platform == "cpu":  # which computes kernels by operations unless a target is asked for
+        return chosen[0] if chosen else None
     return (chosen or found)[0]
+
+
+def doctor(manager):
+    """What ``rabbet doctor`` says of targets."""
+    for entry in listed(tuple(sys.path)):
+        target = installed(entry)
+        yield f"kernels for {target.platform}", True, f"{target.name}: {target.doc}"
 
 
 def written(target, site, call, names):

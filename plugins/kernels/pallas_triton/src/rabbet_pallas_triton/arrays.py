@@ -284,9 +284,9 @@ def half(walker, x, aval, d, second):
     x = transposed(walker, reshaped(walker, x, aval, wide.shape), wide, order)
     pair = ShapedArray(tuple([wide.shape[k] for k in order]), aval.dtype)
     out = ShapedArray(pair.shape[:-1], aval.dtype)
-    name = walker.fresh()
-    walker.line(f"{name}, {name}_1 = tt.split {x} : {walker.type(pair)} -> {walker.type(out)}")
-    return f"{name}_1" if second else name, out
+    first, other = walker.fresh(), walker.fresh()
+    walker.line(f"{first}, {other} = tt.split {x} : {walker.type(pair)} -> {walker.type(out)}")
+    return other if second else first, out
 
 
 def is_power(n):

@@ -32,4 +32,26 @@ def library(walker, equation, *operands):
     return walker.converted(result, wide, out.dtype)
 
 
+@RULES.of("inline_asm")
+def assembly(walker, equation, *operands):
+    params = equation.op.params
+    outs = [v.aval for v in equation.outputs]
+    shape = outs[0].shape
+    given = [walker.spread(x, v.aval, shape) for x, v in zip(operands, equation.inputs, strict=True)]
+    types = ", ".join([walker.type(v.aval, shape) for v in equation.inputs])
+    asm, constraints = [
+        params[n].replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+        for n in ("asm", "constraints")
+    ]
+    base = walker.fresh()
+    many = len(outs)
+    said = f'constraints = "{constraints}", packed_element = {params["pack"]} : i32, pure = true'
+    results = ", ".join([walker.type(o) for o in outs])
+    head = f"{base}:{many}" if many > 1 else base
+    walker.line(
+        f'{head} = tt.elementwise_inline_asm "{asm}" {{{said}}} {", ".join(given)} : {types} -> {results}'
+    )
+    return [f"{base}#{i}" for i in range(many)] if many > 1 else [base]
+
+
 __all__ = ["RULES"]

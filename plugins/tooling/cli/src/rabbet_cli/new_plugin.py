@@ -29,13 +29,14 @@ KINDS = {
     "hooks": "something that watches compilations",
     "settings": "settings of rb.config",
     "command": "a command of rabbet",
+    "kernel-target": "a writer of kernels for some hardware",
 }
 
 
 # Rabbet's own that offer users nothing by a name, or that are installed under another's (rabbet[tpu]).
 NAMELESS = (
     "rabbet-testing", "rabbet-cli", "rabbet-passes", "rabbet-progress", "rabbet-ray", "rabbet-pjrt-cuda",
-    "rabbet-pjrt-tpu",
+    "rabbet-pjrt-tpu", "rabbet-pallas-triton", "rabbet-pallas-tpu",
 )  # fmt: skip
 
 

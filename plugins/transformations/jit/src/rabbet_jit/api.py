@@ -27,6 +27,7 @@ from rabbet.extend.wrapping import wraps
 from rabbet_jit import cells, explain, stages
 from rabbet_jit.asked import Asked
 from rabbet_jit.dispatch import CONVERTED, Quick, Split, caller, converting
+from rabbet_jit.kept_traces import kept_traces
 from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.spreading import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
@@ -163,7 +164,7 @@ class Jitted(Asked):
         self.asked = Asked(*asked)
         self.asked.keeper = weakref.WeakMethod(self.keep)
         self.runners = {}
-        self.programs = {}
+        self.programs = kept_traces.programs(self.fun, self.statics)
         self.compiled = {}
         self.quick = Quick(self)
         self.split = Split(self.statics)

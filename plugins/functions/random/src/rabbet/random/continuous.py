@@ -57,7 +57,8 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     """Numbers spread evenly over [minval, maxval).
 
     Raises:
-      TypeError: if ``dtype`` is no float. ValueError: if a bound does not broadcast to ``shape``.
+      TypeError: if ``dtype`` is no float. ValueError: if a bound does not broadcast to ``shape``. A bound of
+        one number may have dimensions where ``shape`` has none; the result has them then.
 
     Example:
       >>> random.uniform(random.key(0), (2,))
@@ -80,9 +81,11 @@ def _unit(key, shape, dtype):
 @fused(static=("shape", "dtype"))
 def _uniform(key, minval, maxval, shape, dtype):
     shape = shape_of(shape, "uniform")
+    bounds = operand(minval, dtype), operand(maxval, dtype)
+    if shape == () and all(set(typeof(x).shape) <= {1} for x in bounds):
+        shape = max((typeof(x).shape for x in bounds), key=len)
     low, high = (
-        broadcast(operand(x, dtype), shape, "uniform", what)
-        for x, what in ((minval, "minval"), (maxval, "maxval"))
+        broadcast(x, shape, "uniform", what) for x, what in zip(bounds, ("minval", "maxval"), strict=True)
     )
     return between(unit(words_of(key, "uniform"), shape, dtype), low, high)
 

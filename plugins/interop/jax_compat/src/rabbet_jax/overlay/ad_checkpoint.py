@@ -1,5 +1,7 @@
 """``jax.ad_checkpoint``: within a rematerialized function the trace is another one, as libraries check."""
 
+from typing import NamedTuple
+
 import rabbet as rb
 from rabbet.extend.wrapping import wraps
 
@@ -18,4 +20,31 @@ def checkpoint(fun, **options):
 
 remat = checkpoint
 
-__all__ = ["checkpoint", "remat"]
+
+class Offloadable(NamedTuple):
+    """What a policy says of a value that is to be kept in another memory."""
+
+    src: str
+    dst: str
+
+
+class RecomputeType:
+    """What a policy says of a value that is to be computed again."""
+
+    def __repr__(self):
+        return "Recompute"
+
+    def __bool__(self):
+        return False
+
+
+class SaveableType:
+    """What a policy says of a value that is to be kept."""
+
+    def __repr__(self):
+        return "Saveable"
+
+
+Recompute, Saveable = RecomputeType(), SaveableType()
+
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "remat"]

@@ -121,6 +121,11 @@ def get_opaque_trace_state(convention=None):
     return OpaqueTraceState(context.interpreter)
 
 
+def is_constant_dim(d):
+    """Whether a size of a dimension is a number, as every size is here."""
+    return isinstance(d, int | np.integer)
+
+
 def mapped_aval(size, axis, aval):
     """The type of one example."""
     if axis is None:

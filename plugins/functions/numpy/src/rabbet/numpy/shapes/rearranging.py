@@ -254,7 +254,8 @@ def delete(arr: Any, obj: Any, axis: Any = None, *, assume_unique_indices: Any =
     row-major order.
 
     Args:
-      obj: an int, a slice, integers, or booleans, all known: the result's shape depends on them.
+      obj: an int, a slice, integers, or booleans, all known: the result's shape depends on them. With
+        ``assume_unique_indices`` integers need not be known; one outside of ``arr`` means its last place.
 
     Example:
       >>> rnp.delete(rnp.arange(5), rnp.array([0, 2]))
@@ -264,9 +265,21 @@ def delete(arr: Any, obj: Any, axis: Any = None, *, assume_unique_indices: Any =
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = axis_of("delete", axis, arr.ndim)
-    obj = obj if isinstance(obj, slice) else np.asarray(obj)
-    kept = np.delete(np.arange(arr.shape[axis], dtype="int32"), obj)
+    if assume_unique_indices and isinstance(obj, Tracer) and obj.dtype.kind in "iu":
+        kept = _without(arr.shape[axis], ravel(obj))
+    else:
+        obj = obj if isinstance(obj, slice) else np.asarray(obj)
+        kept = np.delete(np.arange(arr.shape[axis], dtype="int32"), obj)
     return arr[(slice(None),) * axis + (kept,)]
+
+
+def _without(n: int, places: Any) -> Any:
+    """Which of ``n`` places are left without some that differ from each other."""
+    places = lax.convert_element_type(places, "int32")
+    places = lax.sort(lax.clamp(0, lax.select(places < 0, places + n, places), n - 1))
+    before = places - lax.iota("int32", places.size)  # how many that stay lie before each that goes
+    left = lax.iota("int32", n - places.size)
+    return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], "int32"), (1,))
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:

@@ -57,12 +57,14 @@ class ScalarType(type):
 
     dtype: Any
 
-    def __new__(cls, name: str) -> type:
+    def __new__(cls, name: str, bases: tuple = (), parts: dict | None = None) -> type:
+        if bases:  # `class Board(rnp.int8)`: the same dtype by another name
+            return super().__new__(cls, name, bases, parts)
         parts = {"__module__": "rabbet.numpy", "__doc__": OF_TYPES.format(name=name)}
         return super().__new__(cls, name, (), {**parts, "dtype": dtypes.canonicalize(name)})
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, (), {})
+    def __init__(self, name: str, bases: tuple = (), parts: dict | None = None) -> None:
+        super().__init__(name, bases, parts or {})
 
     @folded
     def __call__(self, x: list[int] | float = 0) -> Value:

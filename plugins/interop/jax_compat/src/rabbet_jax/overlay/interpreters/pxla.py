@@ -1,3 +1,5 @@
 """``jax.interpreters.pxla``."""
 
-ABSENT = "thread_resources"
+from rabbet_jax.overlay._src.mesh import thread_resources
+
+__all__ = ["thread_resources"]

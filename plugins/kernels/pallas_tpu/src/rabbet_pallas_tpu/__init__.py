@@ -1,0 +1,1 @@
+"""Kernels of ``rabbet.experimental.pallas`` as Mosaic, text that libtpu takes."""

@@ -1,0 +1,27 @@
+"""Every row of ``tests/kernels/rows.py`` compiles for the hardware that is named, by the target's writer."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.needs("jit", "vmap", "nn", "numpy")
+SCRIPT = Path(__file__).parent / "compile_kernels.py"
+TARGETS = {"cuda": "triton", "tpu": "tpu"}
+TOPOLOGIES = {"cuda": ["h100", "a100"], "tpu": ["v4", "v5e", "v5p", "v6e"]}
+
+
+@pytest.mark.parametrize("topology", [*TOPOLOGIES["cuda"], *TOPOLOGIES["tpu"]])
+def test_kernels_compile(platform, topology):
+    if topology not in TOPOLOGIES[platform]:
+        pytest.skip(f"{topology} is not of the platform {platform}")
+    ended = subprocess.run(
+        [sys.executable, str(SCRIPT), TARGETS[platform], topology], capture_output=True, text=True,
+        timeout=600, check=False, env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    refused = [line for line in ended.stdout.splitlines() if line.startswith("refused")]
+    assert not refused, "\n".join(refused)
+    assert ended.stdout.count("compiled") >= 100
