@@ -145,20 +145,6 @@ def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     return lax.stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
 
-def extract(condition: Any, arr: Any, *, size: Any = None, fill_value: Any = 0) -> Any:
-    """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
-    ``compress``.
-
-    Example:
-      >>> rnp.extract(rnp.array([True, False, True]), rnp.arange(3))
-      Array([0, 2], dtype=int32)
-    """
-    from rabbet.numpy.indexing.taking import compress
-
-    condition, arr = flattened("extract", condition), flattened("extract", arr)
-    return compress(condition, arr, size=size, fill_value=fill_value)
-
-
 # ------------------------------------------------------------------------------------- where, and how many
 @fused(static=("assume_unique", "invert", "method"))
 def isin(
@@ -229,7 +215,6 @@ def counted(x: Value, weights: Value, length: int) -> Value:
 __all__ = [
     "argwhere",
     "bincount",
-    "extract",
     "flatnonzero",
     "isin",
     "nonzero",

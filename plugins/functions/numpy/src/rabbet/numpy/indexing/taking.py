@@ -10,6 +10,7 @@ from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
+from rabbet.numpy.indexing.searching import flatnonzero, flattened
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of, weak_as
 
@@ -202,8 +203,6 @@ def compress(
       >>> rnp.compress(rnp.array([True, False, True]), rnp.arange(3))
       Array([0, 2], dtype=int32)
     """
-    from rabbet.numpy.indexing.searching import flatnonzero
-
     check("compress", condition, a)
     a = as_array(a)
     if typeof(condition).ndim != 1:
@@ -217,6 +216,18 @@ def compress(
         )
     at = flatnonzero(condition, size=size, fill_value=a.shape[axis])
     return take(a, at, axis, mode="fill", fill_value=fill_value)
+
+
+def extract(condition: Any, arr: Any, *, size: Any = None, fill_value: Any = 0) -> Any:
+    """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
+    ``compress``.
+
+    Example:
+      >>> rnp.extract(rnp.array([True, False, True]), rnp.arange(3))
+      Array([0, 2], dtype=int32)
+    """
+    condition, arr = flattened("extract", condition), flattened("extract", arr)
+    return compress(condition, arr, size=size, fill_value=fill_value)
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
@@ -264,4 +275,4 @@ def chosen(a: Any, choices: Any, mode: Any) -> Any:
     return lax.select_n(lax.convert_element_type(spread_to(a, shape), "int32"), *cases)
 
 
-__all__ = ["choose", "compress", "put_along_axis", "take", "take_along_axis"]
+__all__ = ["choose", "compress", "extract", "put_along_axis", "take", "take_along_axis"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rabbet.numpy import matrix_transpose
 from rabbet.numpy.creation import matrices as plain
 from rabbet.numpy.products import dots
 from rabbet.numpy.products.dots import vecdot
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.shaping import array_of, matrix_transpose
 
 if TYPE_CHECKING:
     import numpy as np

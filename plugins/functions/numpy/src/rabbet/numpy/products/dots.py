@@ -337,33 +337,6 @@ def components(x: Any, lead: Any) -> Any:
     return parts if len(parts) == 3 else [*parts, lax.full_like(parts[0], 0)]
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
-    """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
-    broadcast.
-
-    Example:
-      >>> rnp.matvec(rnp.ones((5, 2, 3)), rnp.ones((5, 3))).shape
-      (5, 2)
-    """
-    from rabbet.numpy.products.einsum import einsum
-
-    return einsum("...mn,...n->...m", x1, x2)
-
-
-def vecmat(x1: Any, x2: Any, /) -> Any:
-    """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
-    rest broadcast.
-
-    Example:
-      >>> rnp.vecmat(rnp.ones(2), rnp.ones((5, 2, 3))).shape
-      (5, 3)
-    """
-    from rabbet.numpy.elementwise.choosing import conj
-    from rabbet.numpy.products.einsum import einsum
-
-    return einsum("...n,...nm->...m", conj(x1), x2)
-
-
 __all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat",
+    "cross", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot",
 ]  # fmt: skip

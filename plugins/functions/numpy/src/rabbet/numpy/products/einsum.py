@@ -372,4 +372,28 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return path[1:], report
 
 
-__all__ = ["einsum", "einsum_path"]
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
+    broadcast.
+
+    Example:
+      >>> rnp.matvec(rnp.ones((5, 2, 3)), rnp.ones((5, 3))).shape
+      (5, 2)
+    """
+    return einsum("...mn,...n->...m", x1, x2)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
+    rest broadcast.
+
+    Example:
+      >>> rnp.vecmat(rnp.ones(2), rnp.ones((5, 2, 3))).shape
+      (5, 3)
+    """
+    from rabbet.numpy.elementwise.choosing import conj
+
+    return einsum("...n,...nm->...m", conj(x1), x2)
+
+
+__all__ = ["einsum", "einsum_path", "matvec", "vecmat"]
