@@ -254,18 +254,32 @@ def test_what_cannot_be(name):
         pl.pallas_call(nothing, struct(4, 4), **options)(np.zeros((4, 4), "float32"))
 
 
-def test_kernels_return_nothing_and_use_nothing_from_outside():
-    outside = rnp.arange(4.0)
-    with pytest.raises(ValueError, match=r"uses an array of type f32\[4\], which is made outside of it"):
-        pl.pallas_call(lambda out: out.set(outside), struct(4))()
-    with pytest.raises(ValueError, match="uses a computed value of type f32"):
-        rb.jit(lambda x: pl.pallas_call(lambda out: out.set(x), struct())())(1.0)
+def test_arrays_from_outside_are_operands():
+    outside, number = rnp.arange(4.0), rnp.float32(2.0)
+
+    def scaled(x):
+        def kernel(out):
+            out[...] = outside[pl.program_id(0)] * number * x + rnp.arange(2.0)
+
+        return pl.pallas_call(
+            kernel, struct(4, 2), grid=4, out_specs=pl.BlockSpec((None, 2), lambda i: (i, 0))
+        )()  # fmt: skip
+
+    np.testing.assert_array_equal(rb.jit(scaled)(3.0), [[6 * i, 6 * i + 1] for i in range(4)])
+    assert float(rb.grad(lambda x: scaled(x).sum())(3.0)) == 24
+    call = rb.make_jaxpr(scaled)(3.0).eqns[-1].params["call"]
+    assert [b.array.shape for b in call.ins] == [(4,), (), (2,)] and not call.kernel.constvars
+
+
+def test_kernels_return_nothing_and_index_maps_use_no_arrays():
+    rows = rnp.arange(4)
+    spec = pl.BlockSpec((1,), lambda i: (rows[i],))
+    with pytest.raises(ValueError, match=r"result 0: its index_map uses an array of type i32\[4\]"):
+        pl.pallas_call(lambda out: None, struct(4), grid=4, out_specs=spec)()
     with pytest.raises(TypeError, match="returns int 3"):
         pl.pallas_call(lambda out: 3, struct())()
     with pytest.raises(ValueError, match=r"program_id\(0\) outside a kernel"):
         pl.program_id(0)
-    number = rnp.float32(2.0)
-    assert float(pl.pallas_call(lambda out: out.set(number), struct())()) == 2
 
 
 def test_operands_in_the_large_memory_are_read_only():

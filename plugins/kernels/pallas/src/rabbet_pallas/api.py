@@ -17,7 +17,7 @@ from rabbet_pallas.memory import type_of
 from rabbet_pallas.primitive import pallas_call as pallas_call_p
 from rabbet_pallas.references import Ref
 from rabbet_pallas.scopes import is_memory, scratch_of
-from rabbet_pallas.specs import GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
+from rabbet_pallas.specs import BlockSpec, GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
 
 
 @folded
@@ -30,7 +30,8 @@ def pallas_call(
 
     Args:
       kernel: a function of references: to prefetched scalars, blocks of operands, blocks of results and
-        scratch, in this order. It reads and writes them (``ref[...]``), and returns nothing.
+        scratch, in this order. It reads and writes them (``ref[...]``), and returns nothing. Arrays from
+        outside that it uses are operands too, whole.
       out_shape: a tree of types of the results, such as ``rb.ShapeDtypeStruct(shape, dtype)``. For a list or
         tuple the kernel gets a reference for each entry.
       grid_spec: a ``GridSpec`` or ``tpu.PrefetchScalarGridSpec``, instead of the next four.
@@ -52,7 +53,7 @@ def pallas_call(
       a function of arrays, and trees of arrays, that returns a tree as ``out_shape``.
 
     Raises:
-      ValueError: blocks do not fit arrays or the grid, the kernel uses arrays from outside, two programs that
+      ValueError: blocks do not fit arrays or the grid, two programs that
         may run at the same time write one block.
 
     Example:
@@ -112,14 +113,15 @@ class Tracing:
         scalars, self.prefetch_tree = tree.flatten(prefetch)
         arrays, self.in_tree = tree.flatten(args)
         scalars, arrays = [array_or_tracer(x) for x in scalars], [array_or_tracer(x) for x in arrays]
-        operands = [*computed, *scalars, *arrays]
-        call = self.call([type_of(x) for x in scalars], [type_of(x) for x in arrays], args)
+        call, more = self.call([type_of(x) for x in scalars], [type_of(x) for x in arrays], args)
         checking.check(call)
-        outs = pallas_call_p(*operands, call=call)
+        outs = pallas_call_p(*computed, *scalars, *arrays, *more, call=call)
         return tree.unflatten(self.out_tree, outs)
 
     def call(self, prefetch, arrays, args):
-        """The ``Call`` for operands of these types."""
+        """The ``Call`` for operands of these types, and the arrays from outside that the kernel uses, which
+        are operands behind the others.
+        """
         shapes, self.out_tree = tree.flatten(self.out_shape, is_leaf=lambda x: isinstance(x, MemoryRef))
         results = [ShapedArray(tuple(s.shape), s.dtype) for s in shapes]
         block = functools.partial(
@@ -139,15 +141,18 @@ class Tracing:
         ]  # fmt: skip
         scratch, self.scratch_tree = tree.flatten(self.spec.scratch_shapes, is_leaf=is_memory)
         scratch = [scratch_of(s) for s in scratch]
-        jaxpr = self.program(prefetch, ins, outs, scratch)
-        return Call(
+        jaxpr, more = self.program(prefetch, ins, outs, scratch)
+        aliases = self.shared(len(prefetch), ins, outs)
+        ins += [block(BlockSpec(), type_of(x), what="an array from outside") for x in more]
+        call = Call(
             self.name, self.grid, semantics(self.options["params"], self.grid, self.name), tuple(prefetch),
-            tuple(ins), tuple(outs), tuple(scratch), self.shared(len(prefetch), ins, outs), jaxpr,
+            tuple(ins), tuple(outs), tuple(scratch), aliases, jaxpr,
             poison=poisons(), **self.options,
         )  # fmt: skip
+        return call, more
 
     def program(self, prefetch, ins, outs, scratch):
-        """The kernel as a program on states."""
+        """The kernel as a program on states, and what it uses from outside."""
         cut = [len(prefetch), len(ins), len(outs), len(scratch)]
         spaces = [MemorySpace.SMEM] * len(prefetch) + [b.space for b in (*ins, *outs, *scratch)]
         kinds = [None] * sum(cut[:3]) + [s.kind for s in scratch]
@@ -162,7 +167,8 @@ class Tracing:
 
         avals = [blocks.I32] * (len(self.grid) + self.grid.count(None))
         avals += [*prefetch, *[b.state for b in (*ins, *outs)], *[s.state for s in scratch]]
-        return programs.closed_over_nothing(body, avals, self.name, f"kernel {self.name!r}")
+        place = len(self.grid) + self.grid.count(None) + len(prefetch) + len(ins)
+        return programs.with_operands(body, avals, self.name, place)
 
     def call_kernel(self, refs, cut):
         """Run the user's function on references."""

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.passes import evaluate
+from rabbet.extend.passes import Var, evaluate
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas.specs import Blocked, BoundedSlice
@@ -21,20 +21,54 @@ def run(call, operands):
     outs = [padded(x, b, call.poison) for x, b in zip(results(call, operands), call.outs, strict=True)]
     scratch = [undefined(s.state, call.poison and s.kind is None) for s in call.scratch]
     grid = grid_of(call, sizes)
+    n = len(grid) - innermost(call)
 
-    def program(ids, outs, scratch):
-        at_in = [starts(b, ids, sizes, prefetch) for b in call.ins]
-        at_out = [starts(b, ids, sizes, prefetch) for b in call.outs]
-        blocks = [block_of(x, b, at) for x, b, at in zip(ins, call.ins, at_in, strict=True)]
-        before = [block_of(x, b, at) for x, b, at in zip(outs, call.outs, at_out, strict=True)]
-        given = [*ids, *sizes, *prefetch, *blocks, *before, *scratch]
-        after = evaluate(call.kernel, given)
-        n = len(outs)
-        written = zip(outs, after[:n], call.outs, at_out, strict=True)
-        return [with_block(x, v, b, at) for x, v, b, at in written], list(after[n:])
+    def outer(ids, outs, scratch):
+        """The programs that write the same blocks, which are read before the first and put back at last."""
+        first = [*ids, *[zero() for _ in grid[n:]]]  # blocks that do not change do not ask for the others
+        places = [starts(b, first, sizes, prefetch) for b in call.outs]
+        before = [block_of(x, b, at) for x, b, at in zip(outs, call.outs, places, strict=True)]
+        held = [
+            None
+            if depends_on(b.index, range(n, len(grid)))
+            else block_of(x, b, starts(b, first, sizes, prefetch))
+            for x, b in zip(ins, call.ins, strict=True)
+        ]
 
-    outs, _ = every_program(program, grid, outs, scratch)
+        def program(inner_ids, written, scratch):
+            every = [*ids, *inner_ids]
+            blocks = [
+                block_of(x, b, starts(b, every, sizes, prefetch)) if h is None else h
+                for x, b, h in zip(ins, call.ins, held, strict=True)
+            ]
+            after = evaluate(call.kernel, [*every, *sizes, *prefetch, *blocks, *written, *scratch])
+            return list(after[: len(written)]), list(after[len(written) :])
+
+        after, scratch = every_program(program, grid[n:], before, scratch)
+        each = zip(outs, after, call.outs, places, strict=True)
+        return [with_block(x, v, b, at) for x, v, b, at in each], scratch
+
+    outs, _ = every_program(outer, grid[:n], outs, scratch)
     return [trimmed(x, b) for x, b in zip(outs, call.outs, strict=True)]
+
+
+def innermost(call):
+    """How many of the last dimensions of the grid no block of a result asks for: programs along them write
+    one after the other to the same blocks.
+    """
+    n = len(call.grid)
+    while n and not any(depends_on(b.index, [n - 1]) for b in call.outs):
+        n -= 1
+    return len(call.grid) - n
+
+
+def depends_on(program, places):
+    """Whether outputs of a program depend on any of the inputs in these places."""
+    touched = {program.invars[i] for i in places}
+    for eqn in program.equations:
+        if any(type(v) is Var and v in touched for v in eqn.inputs):
+            touched.update(eqn.outputs)
+    return any(type(v) is Var and v in touched for v in program.outvars)
 
 
 def split(call, operands):

@@ -3,7 +3,7 @@
 from rabbet.errors import NotOfferedError
 from rabbet.extend.primitive import Primitive
 
-from rabbet_pallas import batching, grids, targets
+from rabbet_pallas import batching, grids, targets, widening
 
 
 def call_type(*operands, call):
@@ -39,7 +39,8 @@ def lower_call(site, *names):
     call = site["call"]
     target = None if call.interpret else targets.writer(call, site.platform, site.where)
     if target is None:
-        return site.write(lambda *operands: grids.run(call, operands), site.in_avals, names)
+        wide = widening.widened(call)
+        return site.write(lambda *operands: grids.run(wide, operands), site.in_avals, names)
     return targets.written(target, site, call, names)
 
 

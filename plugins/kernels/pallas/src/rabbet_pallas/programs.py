@@ -3,7 +3,11 @@
 import numpy as np
 from rabbet import Array
 from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, stage
+from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
+
+from rabbet_pallas.memory import load
+from rabbet_pallas.places import WHOLE
 
 
 def split(args, grid):
@@ -12,6 +16,33 @@ def split(args, grid):
     m = n + grid.count(None)
     computed = iter(args[n:m])
     return args[:n], [next(computed) if size is None else size for size in grid], args[m:]
+
+
+def with_operands(function, avals, name, place):
+    """The program of a function on states, in which what it captures are states of more operands.
+
+    Args:
+      place: before which of its inputs those stand.
+
+    Returns:
+      ``(program, what it captures)``.
+    """
+    closed = stage(function, avals, name)
+    numbers, loads, states, values = {}, [], [], []
+    for variable, x in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        if not variable.aval.shape and type(x) in (Array, np.ndarray):
+            numbers[variable] = Literal(np.asarray(x)[()], variable.aval)
+            continue
+        state = Var(ShapedArray(variable.aval.shape, variable.aval.dtype))
+        loads.append(Equation(load.op(place=WHOLE), [state], [variable]))
+        states.append(state)
+        values.append(x)
+    program = with_numbers(closed.jaxpr, numbers)
+    if not states:
+        return program, []
+    invars = [*program.invars[:place], *states, *program.invars[place:]]
+    equations = [*loads, *program.equations]
+    return Jaxpr(invars, program.outvars, equations, [], program.effects, program.name), values
 
 
 def closed_over_nothing(function, avals, name, what):
@@ -31,7 +62,7 @@ def closed_over_nothing(function, avals, name, what):
             continue
         raise ValueError(
             f"{what} uses {described(x)}, which is made outside of it\n"
-            "  to fix: give it to the kernel as one more operand, or make it within the kernel"
+            "  to fix: compute it from the indices, or from an operand that is prefetched"
         )
     return with_numbers(closed.jaxpr, numbers)
 
@@ -52,4 +83,4 @@ def with_numbers(jaxpr, numbers):
     )
 
 
-__all__ = ["closed_over_nothing", "split"]
+__all__ = ["closed_over_nothing", "split", "with_operands"]
