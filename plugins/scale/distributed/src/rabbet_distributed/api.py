@@ -15,6 +15,7 @@ from rabbet_distributed import clusters
 from rabbet_distributed.clusters import Place
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.group import Group, Seconds
+from rabbet_distributed.signing import SignedStore, secret_of_job
 
 # Addresses that documents use (RFC 5737, RFC 3849): the way to them is that to any other network.
 ELSEWHERE, ELSEWHERE_6 = "192.0.2.1", "2001:db8::1"
@@ -41,6 +42,7 @@ def initialize(
     *,
     peer_timeout_seconds: float = 20,
     step_timeout_seconds: float = 300,
+    job_secret: str | None = None,
 ) -> None:
     """Connect this process with the others that run the same program. Call it before the first array is made.
 
@@ -66,9 +68,14 @@ def initialize(
       peer_timeout_seconds: a process that is not heard of for so long is lost. One that ended is noticed
         within two seconds.
       step_timeout_seconds: how long a program may wait for the others.
+      job_secret: a text of 16 characters or more that all processes of the job share and nobody else knows;
+        None: ``RABBET_JOB_SECRET``, or the content of the file that ``RABBET_JOB_SECRET_FILE`` names, which
+        ``rabbet launch`` and ``rabbet_ray`` make by themselves. Messages are signed with it, and what is not
+        is not believed. Without one, whoever reaches the coordinator may write in the name of any process.
 
     Raises:
-      ConfigError: where it is not known which process this is.
+      ConfigError: where it is not known which process this is, for a short secret, and for a file of one that
+        anybody may read.
       TimeoutError: where the coordinator or other processes did not come in time.
       RuntimeError: if called twice, or after the first array was made.
       CoordinatorError: where process 0 cannot start the coordinator, for example because the port is taken.
@@ -101,17 +108,18 @@ def initialize(
     for name, value in zip(Seconds._fields, seconds, strict=True):
         if value <= 0:
             raise ConfigError(f"distributed.initialize: time-outs are positive numbers, got {value} ({name})")
+    secret = secret_of_job(job_secret)
     if partition_index is None:
         partition_index = slice_index
     try:
-        _group = _connected(place, seconds, coordinator_bind_address, partition_index)
+        _group = _connected(place, seconds, coordinator_bind_address, partition_index, secret)
     except BaseException:
         _let_coordinator_end()
         raise
     _leave_at_exit()
 
 
-def _connected(place, seconds, bind_address, partition_index):
+def _connected(place, seconds, bind_address, partition_index, secret):
     """The ``Group`` of this process, which is a member of a generation."""
     global _coordinator
     address = place.coordinator_address
@@ -128,6 +136,8 @@ def _connected(place, seconds, bind_address, partition_index):
         # It listens at all addresses here; the name that the others use need not be known on this machine.
         address = f"localhost:{port}" if bind_address is None else bind_address
     store = connect(address, place.process_id, seconds=seconds.start, heartbeat_seconds=seconds.heartbeat)
+    if secret is not None:
+        store = SignedStore(store, secret)
     group = None
     try:
         group = Group(

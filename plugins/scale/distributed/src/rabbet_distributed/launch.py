@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import ctypes
 import os
+import secrets
 import selectors
 import signal
 import socket
@@ -12,6 +13,7 @@ import sys
 import time
 
 from rabbet_distributed.coordinator import Coordinator
+from rabbet_distributed.signing import VARIABLE
 
 HELP = "start a program as several processes on this machine that compute together"
 GRACE_SECONDS = 5.0  # between asking a process to end and ending it
@@ -73,7 +75,7 @@ class Workers:
 
     def __init__(self, program, args):
         self.program, self.args = program, args
-        self.coordinator, self.port = None, None
+        self.coordinator, self.port, self.secret = None, None, None
         self.running, self.finished, self.restarts, self.signal = {}, [], 0, None
         self.selector = selectors.DefaultSelector()
         self.libc = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before there are children
@@ -100,6 +102,7 @@ class Workers:
     def start_all(self):
         """Start the coordinator and all processes."""
         self.port = self.args.port or free_port()
+        self.secret = secrets.token_hex(32)  # anew each time, so that no message of an earlier start counts
         self.coordinator = Coordinator(f"127.0.0.1:{self.port}", self.args.processes)
         for rank in range(self.args.processes):
             self.start(rank)
@@ -112,6 +115,7 @@ class Workers:
             "RABBET_COORDINATOR_STARTED": "1",
             "RABBET_NUM_PROCESSES": str(self.args.processes),
             "RABBET_PROCESS_ID": str(rank),
+            VARIABLE: self.secret,
         }
         if self.args.cpu_devices:
             env["RABBET_NUM_CPU_DEVICES"] = str(self.args.cpu_devices)

@@ -59,6 +59,7 @@ class Watch(Overseer):
         self.lock, self.telling, self.reading = threading.RLock(), threading.Lock(), threading.Lock()
         self.stopped = threading.Event()
         self.enter()
+        getattr(group.store, "resume", lambda key: None)(f"beats/{group.slot}")
         self.tell()
         self.thread = threading.Thread(target=self.beat, name="rabbet-beat", daemon=True)
         self.thread.start()
@@ -153,20 +154,25 @@ class Watch(Overseer):
         peer, now = self.peers.get(slot), time.monotonic()
         patience = self.group.seconds.peer
         if peer is None:
-            return "it was never heard of" if now - self.since > patience else None
+            return f"it was never heard of{self.forged(slot)}" if now - self.since > patience else None
         if peer.incarnation != incarnation:
             return "it ended, and was started again"
         if peer.state.get("ended") or peer.state.get("leaving"):
             return ENDED
         silent = now - peer.seen
         if silent > patience:
-            return f"nothing was heard of it for {silent:.0f} s"
+            return f"nothing was heard of it for {silent:.0f} s{self.forged(slot)}"
         if slot in self.refused or (silent > 2 * self.interval and refuses(peer.address)):
             self.refused.add(slot)
             return "its process is gone"
         if peer.state.get("generation", -1) > self.group.generation:
             return "it left this group to form another"
         return None
+
+    def forged(self, slot):
+        """That what stands for a beat of a process was refused, as the end of a sentence."""
+        problem = getattr(self.group.store, "refused", {}).get(f"beats/{slot}")
+        return "" if problem is None else f", and a beat in its name was refused: {problem}"
 
     def is_past(self, slot):
         """Whether a process has run the program in which this one is."""

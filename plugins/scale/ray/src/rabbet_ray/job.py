@@ -1,6 +1,7 @@
 """The processes of one call of ``run``: they are started, looked after, started again, ended."""
 
 import contextlib
+import secrets
 import time
 
 import ray
@@ -29,7 +30,7 @@ class Job:
 
     def __init__(self, plan):
         self.plan = plan
-        self.room, self.keeper, self.staying = None, None, None
+        self.room, self.keeper, self.staying, self.secret = None, None, None, None
         self.actors, self.running, self.leaving, self.results = {}, {}, [], {}
         self.restarts, self.begun = 0, [0] * plan.processes
 
@@ -121,6 +122,7 @@ class Job:
     def start_all(self):
         """Start the coordinator and all processes."""
         self.results.clear()
+        self.secret = secrets.token_hex(32)  # anew each time, so that no message of an earlier start counts
         options = {**near_this_process(), **({"runtime_env": env} if (env := self.environment({})) else {})}
         self.keeper = ray.remote(actors.Keeper).options(**options).remote()
         address = self.keeper.start.remote(self.plan.processes)
@@ -133,7 +135,7 @@ class Job:
     def start(self, ranks):
         """Start the processes of these ranks."""
         for rank in ranks:
-            found = variables(rank, self.plan.processes, self.address, self.begun[rank])
+            found = variables(rank, self.plan.processes, self.address, self.begun[rank], self.secret)
             self.begun[rank] += 1
             options = {**self.room.options(self.bundles[rank]), "runtime_env": self.environment(found)}
             self.actors[rank] = ray.remote(actors.Process).options(**options).remote(rank)

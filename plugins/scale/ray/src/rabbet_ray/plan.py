@@ -53,13 +53,14 @@ def planned(
     )
 
 
-def variables(rank, count, address, attempt):
+def variables(rank, count, address, attempt, secret):
     """What a process finds in its environment: what ``rabbet.distributed.initialize()`` reads."""
     return {
         "RABBET_COORDINATOR_ADDRESS": address,
         "RABBET_COORDINATOR_STARTED": "1",
         "RABBET_NUM_PROCESSES": str(count),
         "RABBET_PROCESS_ID": str(rank),
+        "RABBET_JOB_SECRET": secret,
         ATTEMPT: str(attempt),
     }
 

@@ -12,6 +12,7 @@ from rabbet_distributed.api import (
 )
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.peers import DifferentPrograms
+from rabbet_distributed.signing import ForgedMessageWarning
 from rabbet_distributed.versions import VersionError
 
 from rabbet.errors import PeerLost
@@ -21,6 +22,7 @@ __all__ = [
     "Coordinator",
     "CoordinatorError",
     "DifferentPrograms",
+    "ForgedMessageWarning",
     "PeerLost",
     "VersionError",
     "initialize",
