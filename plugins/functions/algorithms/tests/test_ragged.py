@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import rabbet as rb
 from rabbet import lax
 from rabbet.testing import checks
 from rabbet.testing.draws import device_array, some
@@ -99,3 +100,46 @@ def test_messages():
     numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), (0,))
     with pytest.raises(ValueError, match="rhs_group_dimensions must be empty"):
         lax.ragged_dot_general(lhs, device_array(drawn(6, 2)), SIZES, numbers)
+
+
+LONG = np.array([30, 0, 45, 1, 20], np.int32)  # groups of several tiles, one of none, and rows in no group
+
+
+def test_groups_of_several_tiles():
+    lhs, rhs = drawn(100, 3), drawn(5, 3, 2)
+    close(lax.ragged_dot(lhs, rhs, LONG), rows_by_group(lhs, rhs, LONG))
+    numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    ends, other = np.cumsum(LONG), drawn(100, 2)
+    wanted = [lhs[e - n : e].T @ other[e - n : e] for e, n in zip(ends, LONG, strict=True)]
+    close(lax.ragged_dot_general(lhs, other, LONG, numbers), wanted)
+
+
+def test_derivatives_of_groups_of_several_tiles():
+    lhs, rhs = drawn(100, 3), drawn(5, 3, 2)
+    member = np.repeat(np.arange(6), [*LONG, 4])
+    each = np.concatenate([rhs, np.zeros((1, 3, 2), np.float32)])
+    weight = drawn(100, 2)
+    loss = lambda x, w: (lax.ragged_dot(x, w, LONG) * weight).sum()
+    to_lhs, to_rhs = rb.grad(loss, (0, 1))(lhs, rhs)
+    close(to_lhs, np.einsum("rn,rkn->rk", weight, each[member]))
+    close(to_rhs, [np.einsum("rk,rn->kn", lhs[member == i], weight[member == i]) for i in range(5)])
+
+
+def test_the_arithmetic_does_not_grow_with_the_groups():
+    """No product in the program, or in its derivative, has a dimension for the groups."""
+    x, w, sizes = [
+        rb.ShapeDtypeStruct(s, d) for s, d in (((1024, 64), "f4"), ((48, 64, 32), "f4"), ((48,), "i4"))
+    ]
+    loss = lambda x, w, sizes: lax.ragged_dot(x, w, sizes).sum()
+    for f in (loss, rb.grad(loss, (0, 1))):
+        text = rb.jit(f).trace(x, w, sizes).lower().as_text()
+        products = [line for line in text.splitlines() if "dot_general" in line]
+        assert products
+        assert not any("48x" in line or "x48" in line or "1024" in line for line in products)
+
+
+def test_mapped_products():
+    lhs, rhs = drawn(3, 40, 3), drawn(2, 3, 2)
+    sizes = np.array([[20, 10], [0, 40], [15, 15]], np.int32)
+    got = rb.vmap(lax.ragged_dot, (0, None, 0))(lhs, rhs, sizes)
+    close(got, [rows_by_group(x, rhs, s) for x, s in zip(lhs, sizes, strict=True)])

@@ -1,8 +1,11 @@
 """Products of matrices whose rows come in groups, and products of scaled low-precision arrays.
 
 Rows of the left operand that belong to group ``i`` are multiplied by matrix ``i`` of the right one: a layer
-of experts. They are made of one ``dot_general`` over masked copies of the left operand, one copy per group,
-which costs ``groups`` times the arithmetic, but needs nothing of the device.
+of experts. Matrices are multiplied in tiles of rows of one group each (``primitives.grouped``), so that the
+arithmetic does not grow with the number of groups. Products with batch dimensions, or with groups of their
+own
+for each, are made of one ``dot_general`` over masked copies of the left operand, one copy per group, which
+costs ``groups`` times the arithmetic.
 """
 
 import operator
@@ -10,6 +13,7 @@ from typing import NamedTuple
 
 from rabbet import dtypes
 from rabbet.extend.functions import array_or_tracer, obeys_out_sharding
+from rabbet.extend.primitive import canonical_precision
 from rabbet.extend.transform import typeof
 from rabbet.lax import (
     bitwise_and,
@@ -29,6 +33,8 @@ from rabbet.lax import (
     sub,
     transpose,
 )
+
+from rabbet_algorithms.primitives.grouped import grouped_dot, grouped_outer
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
@@ -115,6 +121,12 @@ def ragged_dot_general(
     kept = tuple([d for d in range(x.ndim) if d not in contract and d not in batch])
     if ragged in kept:
         group = _only("rhs_group_dimensions", numbers.rhs_group_dimensions, y.ndim)
+        if x.ndim == 2 and y.ndim == 3 and sizes.ndim == 1 and len(contract) == 1:
+            other = next(d for d in range(3) if d not in (group, *other_contract))
+            rhs = transpose(rhs, (group, *other_contract, other))
+            rows = lhs if ragged == 0 else transpose(lhs, (1, 0))
+            bounds = _bounds(group_sizes, y.shape[group], group_offset)
+            return grouped_dot(rows, rhs, *bounds, **_said(precision, preferred_element_type))
         outer = (*batch, *[d for d in kept if d < ragged])
         mask = _membership(x, group_sizes, ragged, outer, y.shape[group], group_offset)
         # Of the copies of lhs, one per matrix, all but one are zero in each row: their products are added up.
@@ -132,6 +144,11 @@ def ragged_dot_general(
     pairs = (contract, other_contract), (batch, other_batch)
     if ragged in batch:
         return dot_general(lhs, rhs, pairs, precision, preferred_element_type)
+    if x.ndim == y.ndim == 2 and sizes.ndim == 1 and len(contract) == 1:
+        rows = lhs if ragged == 0 else transpose(lhs, (1, 0))
+        others = rhs if other_contract == (0,) else transpose(rhs, (1, 0))
+        bounds = _bounds(group_sizes, sizes.shape[0], None)
+        return grouped_outer(rows, others, *bounds, **_said(precision, preferred_element_type))
     outer = (*batch, *contract[: contract.index(ragged)])
     mask = _membership(x, group_sizes, ragged, outer, sizes.shape[-1], None)
     out = dot_general(_masked(lhs, mask), rhs, pairs, precision, preferred_element_type)
@@ -161,11 +178,7 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
             f"ragged_dot_general: group_sizes {sizes.str_short()} must have the shape (groups,) or "
             f"{(*wanted, 'groups')}"
         )
-    last = sizes.ndim - 1
-    ends = cumsum(group_sizes, last)
-    starts = sub(ends, group_sizes)
-    if offset is not None or groups != sizes.shape[last]:
-        starts, ends = (_from(a, offset, groups) for a in (starts, ends))
+    starts, ends = _bounds(group_sizes, groups, offset)
     full = (*x.shape, groups)
     place = broadcasted_iota(sizes.dtype, full, ragged)
     order = tuple(sorted(range(len(outer)), key=lambda i: outer[i]))
@@ -175,6 +188,23 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
         return broadcast_in_dim(transpose(a, (*order, len(outer))), full, dims)
 
     return bitwise_and(ge(place, spread(starts)), lt(place, spread(ends)))
+
+
+def _said(precision, preferred):
+    """Parameters of a product, those that are given."""
+    given = {"precision": canonical_precision(precision), "preferred": preferred}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _bounds(group_sizes, groups, offset):
+    """Where groups begin and end, ``groups`` of them from number ``offset`` on."""
+    sizes = typeof(group_sizes)
+    last = sizes.ndim - 1
+    ends = cumsum(group_sizes, last)
+    starts = sub(ends, group_sizes)
+    if offset is not None or groups != sizes.shape[last]:
+        starts, ends = [_from(a, offset, groups) for a in (starts, ends)]
+    return starts, ends
 
 
 def _from(bounds, offset, groups):
