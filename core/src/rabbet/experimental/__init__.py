@@ -5,7 +5,7 @@ own distribution, and an entry point ``experimental.jet`` in the group ``rabbet.
 """
 
 from __future__ import annotations
-from typing import Any
+from typing import Any as _Any
 
 import pkgutil
 
@@ -14,7 +14,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 from rabbet.messages.tracebacks import public_module as _public_module
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     from rabbet.plugins import api
 
     name_in_full = f"experimental.{name}"
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def _found_when_asked() -> Any:
+def _found_when_asked() -> _Any:
     from rabbet.plugins import api
 
     return api.names(within="experimental")

@@ -349,11 +349,12 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
 def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) -> CompiledProgram:
     """What hooks are told of a program that is ready."""
     memory = adapter.memory_analysis(exe) or {}
-    sizes = [memory.get(f"{what}_size_in_bytes") for what in ("argument", "output", "temp")]
+    sizes: list[Any] = [memory.get(f"{what}_size_in_bytes") for what in ("argument", "output", "temp")]
     count = 1 if lowering.spread is None else len(lowering.spread.group)
     line = passes.first_line(lowering.jaxpr)
     used = collectives_in(lowering.module.key_text)
-    return CompiledProgram(lowering.name, line, lowering.platform, count, seconds, origin, *sizes, used)
+    told = lowering.name, line, lowering.platform, count, seconds, origin
+    return CompiledProgram(*told, sizes[0], sizes[1], sizes[2], used)
 
 
 def whole_where_unsaid(made: Any) -> Any:

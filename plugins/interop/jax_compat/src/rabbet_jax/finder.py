@@ -14,6 +14,7 @@ import importlib.machinery
 import os
 import sys
 import types
+from typing import Any
 
 from rabbet.errors import MissingPluginError
 
@@ -39,14 +40,14 @@ AT_ONCE = (
 _missing = object()
 
 
-_namespace = types.ModuleType.__dict__["__dict__"].__get__
+_namespace: Any = types.ModuleType.__dict__["__dict__"].__get__  # type: ignore[index]
 
 
 class Served(types.ModuleType):
     """A module of ``jax`` that Rabbet serves."""
 
     @property
-    def __dict__(self):
+    def __dict__(self):  # type: ignore[override]
         """All names, for programs that copy them (``dict(jnp.__dict__)``); of ``jax`` itself and of private
         modules those that were read so far.
         """

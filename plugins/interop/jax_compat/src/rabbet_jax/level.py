@@ -24,7 +24,8 @@ def numbers(version):
       >>> numbers("0.12.0.1"), numbers("0.12.1.dev20260101")
       ((0, 12, 0, 1), (0, 12, 1))
     """
-    return tuple(map(int, re.match(r"\d+(\.\d+)*", version)[0].split(".")))
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 JAX_VERSION = _told()

@@ -50,8 +50,8 @@ def module(call, name):
         f"scalar_prefetch = {len(prefetch)} : i64, scratch_operands = {len(scratch)} : i64, "
         f"tpu.core_type = #tpu.core_type<tc>, window_params = [{', '.join(windows)}]"
     )
-    head = f"func.func @{name}({', '.join([*head, *given])}) attributes {{{attributes}}}"
-    lines = "\n".join([f"  {head} {{", *writer.lines, "    return", "  }", *functions])
+    opening = f"func.func @{name}({', '.join([*head, *given])}) attributes {{{attributes}}}"
+    lines = "\n".join([f"  {opening} {{", *writer.lines, "    return", "  }", *functions])
     return f"module {{\n{lines}\n}}\n"
 
 

@@ -25,7 +25,7 @@ def write(site, call, names):
     first = len(call.prefetch)
     aliases = {first + operand: result for operand, result in call.aliases}
     effect = params.has_side_effects
-    properties = {"kernel_name": name.encode()}
+    properties: dict[str, object] = {"kernel_name": name.encode()}
     if effect not in (False, tpu.SideEffectType.PURE):
         properties["has_side_effect"] = True
     return site.custom_call(

@@ -59,7 +59,7 @@ class ScalarType(type):
 
     def __new__(cls, name: str, bases: tuple = (), parts: dict | None = None) -> type:
         if bases:  # `class Board(rnp.int8)`: the same dtype by another name
-            return super().__new__(cls, name, bases, parts)
+            return super().__new__(cls, name, bases, parts or {})
         parts = {"__module__": "rabbet.numpy", "__doc__": OF_TYPES.format(name=name)}
         return super().__new__(cls, name, (), {**parts, "dtype": dtypes.canonicalize(name)})
 
