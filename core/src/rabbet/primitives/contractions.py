@@ -47,9 +47,32 @@ def dot_general_aval(
     batch = [x.shape[d] for d in lhs_batch]
     left = [x.shape[d] for d in free(x.ndim, lhs_contract, lhs_batch)]
     right = [y.shape[d] for d in free(y.ndim, rhs_contract, rhs_batch)]
-    dtype = x.dtype if preferred_element_type is None else preferred_element_type
+    dtype = x.dtype
+    if preferred_element_type is not None:
+        dtype = sums_in("dot_general", x, preferred_element_type)
     weak = x.weak_type and y.weak_type and preferred_element_type is None
     return ShapedArray((*batch, *left, *right), dtype, weak)
+
+
+def sums_in(who: str, x: ShapedArray, preferred: Any) -> Any:
+    """The dtype in which products are summed, which must be able to hold them: not narrower than the
+    operands, and a number for numbers.
+    """
+    have, want = x.kind, dtypes.kind(preferred)
+    order = "biufc"
+    whole = have in "biu"
+    fits = (whole and want in "iufc") or order.index(have) <= order.index(want)
+    if (want == "b" and have != "b") or not fits:
+        raise TypeError(
+            f"{who}: products of {x.str_short()} cannot be summed in {preferred}; convert the "
+            f"result with astype"
+        )
+    if have != "b" and dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(x.dtype):
+        raise TypeError(
+            f"{who}: preferred_element_type {preferred} is narrower than the operands, "
+            f"{x.str_short()}; convert the operands before, or the result after, with astype"
+        )
+    return preferred
 
 
 def small_floats(x: ShapedArray, y: ShapedArray) -> bool:

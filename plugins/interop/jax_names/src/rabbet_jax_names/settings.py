@@ -127,7 +127,6 @@ UNMET = (
     ("computations on several threads are allowed.", {"thread_guard": False}),
     ("nobody follows which keys were used up.", {"debug_key_reuse": False}),
     ("programs are executed.", {"no_execution": False}),
-    ("random numbers are those of the partitionable Threefry.", {"threefry_partitionable": True}),
     ("use rabbet.experimental.checkify.", {
         "error_checking_behavior_divide": "ignore", "error_checking_behavior_nan": "ignore",
         "error_checking_behavior_oob": "ignore",
