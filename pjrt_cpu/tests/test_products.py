@@ -78,3 +78,15 @@ def test_products_that_gain_nothing_stay_as_they_are():
     assert dots(lowered((64, 128, 128), (64, 128, 32), (2, 1))) == [("2", "1")]
     assert dots(lowered((128, 6, 6), (128, 6, 16), (1, 1), "int32")) == [("1", "1")]
     assert dots(lowered((0, 6, 6), (0, 6, 16), (1, 1))) in ([], [("1", "1")])
+
+
+@pytest.mark.needs("jit", "numpy", "grad")
+def test_weight_gradients_are_plain_matrix_products():
+    """Summed over batch and time as over one dimension, where one device computes."""
+    rnp = pytest.importorskip("rabbet.numpy")
+    x, w = np.ones((2, 3, 4), np.float32), np.arange(20, dtype=np.float32).reshape(4, 5)
+    gradient = rb.jit(rb.grad(lambda w: rnp.sin(x @ w).sum()))
+    lines = [line for line in gradient.lower(w).as_text().splitlines() if "dot_general" in line]
+    assert "(tensor<6x4xf32>, tensor<6x5xf32>) -> tensor<4x5xf32>" in lines[-1]
+    want = np.einsum("bsd,bse->de", x, np.cos(x @ w))
+    np.testing.assert_allclose(gradient(w), want, rtol=1e-5)

@@ -202,10 +202,55 @@ def test_folder_and_entries_are_for_the_user_alone(programs):
     assert stat.S_IMODE(file_of(programs).stat().st_mode) == 0o600
 
 
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A cache folder of the user's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "rabbet"
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o720])
-def test_a_folder_that_others_may_write_to_is_not_used(programs, mode):
+def test_a_shared_folder_has_signed_entries(programs, home, mode):
     programs.folder.mkdir()
     programs.folder.chmod(mode)
+    assert programs.put(KEY, BLOB) and programs.get(KEY) == BLOB
+    assert stat.S_IMODE((home / "shared-folder-key").stat().st_mode) == 0o600
+    (entry,) = programs.folder.glob("*.program")
+    again = disk_cache.ProgramCache(programs.folder, 1 << 20)
+    assert again.get(KEY) == BLOB and again.info().entries == 1
+    # What somebody else puts there: made without the key, or with another one, or under another name.
+    other = os.urandom(32)
+    evil = disk_cache.pack(KEY, b"evil"), disk_cache.pack(KEY, b"evil", other)
+    for forged in (*evil, entry.read_bytes()[:-1]):
+        entry.write_bytes(forged)
+        again._warned.clear()
+        with pytest.warns(CacheWarning, match="damaged, or the file of another entry"):
+            assert again.get(KEY) is None
+    (programs.folder / f"{KEY}.program").write_bytes(disk_cache.pack(KEY, b"evil"))
+    assert again.get(KEY) is None
+    assert again.clear() == 0 and (programs.folder / f"{KEY}.program").exists()  # others' are left alone
+
+
+def test_users_of_a_shared_folder_do_not_meet(programs, home, tmp_path, monkeypatch):
+    programs.folder.mkdir()
+    programs.folder.chmod(0o777)
+    assert programs.put(KEY, BLOB)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    other = disk_cache.ProgramCache(programs.folder, 1 << 20)
+    assert other.get(KEY) is None and other.put(KEY, b"of the other") and other.get(KEY) == b"of the other"
+    assert programs.get(KEY) == BLOB and len(list(programs.folder.glob("*.program"))) == 2
+
+
+@pytest.mark.parametrize("wrong", ["shared home", "readable key"])
+def test_a_shared_folder_is_not_used_without_a_key_of_ones_own(programs, home, wrong):
+    programs.folder.mkdir()
+    programs.folder.chmod(0o777)
+    home.mkdir(parents=True)
+    if wrong == "shared home":
+        home.chmod(0o777)
+    else:
+        (home / "shared-folder-key").write_bytes(bytes(32))
+        (home / "shared-folder-key").chmod(0o644)
     with pytest.warns(CacheWarning, match="can be written to by others"):
         assert not programs.put(KEY, BLOB)
     with warnings.catch_warnings():
@@ -234,7 +279,7 @@ def test_links_are_not_followed(programs, tmp_path):
 
 
 @root
-def test_what_belongs_to_another_user_is_not_used(programs):
+def test_what_belongs_to_another_user_is_not_used(programs, home):
     programs.put(KEY, BLOB)
     programs.put(OTHER, BLOB)
     os.chown(file_of(programs), 12345, 12345)
@@ -243,8 +288,8 @@ def test_what_belongs_to_another_user_is_not_used(programs):
     assert programs.get(OTHER) == BLOB
     os.chown(programs.folder, 12345, 12345)
     again = disk_cache.ProgramCache(programs.folder, 1 << 20)
-    with pytest.warns(CacheWarning, match="another user"):
-        assert again.get(OTHER) is None
+    assert again.get(OTHER) is None  # theirs is not signed with our key
+    assert again.put(OTHER, b"ours") and again.get(OTHER) == b"ours"
 
 
 # Folders that cannot be written to

@@ -7,7 +7,6 @@ left of the right one.
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,9 +47,32 @@ def dot_general_aval(
     batch = [x.shape[d] for d in lhs_batch]
     left = [x.shape[d] for d in free(x.ndim, lhs_contract, lhs_batch)]
     right = [y.shape[d] for d in free(y.ndim, rhs_contract, rhs_batch)]
-    dtype = x.dtype if preferred_element_type is None else preferred_element_type
+    dtype = x.dtype
+    if preferred_element_type is not None:
+        dtype = sums_in("dot_general", x, preferred_element_type)
     weak = x.weak_type and y.weak_type and preferred_element_type is None
     return ShapedArray((*batch, *left, *right), dtype, weak)
+
+
+def sums_in(who: str, x: ShapedArray, preferred: Any) -> Any:
+    """The dtype in which products are summed, which must be able to hold them: not narrower than the
+    operands, and a number for numbers.
+    """
+    have, want = x.kind, dtypes.kind(preferred)
+    order = "biufc"
+    whole = have in "biu"
+    fits = (whole and want in "iufc") or order.index(have) <= order.index(want)
+    if (want == "b" and have != "b") or not fits:
+        raise TypeError(
+            f"{who}: products of {x.str_short()} cannot be summed in {preferred}; convert the "
+            f"result with astype"
+        )
+    if have != "b" and dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(x.dtype):
+        raise TypeError(
+            f"{who}: preferred_element_type {preferred} is narrower than the operands, "
+            f"{x.str_short()}; convert the operands before, or the result after, with astype"
+        )
+    return preferred
 
 
 def small_floats(x: ShapedArray, y: ShapedArray) -> bool:
@@ -149,11 +171,7 @@ def transpose_dot_general(
     op: Op, ct: Value, x: Linear | Value, y: Linear | Value
 ) -> tuple[Value | None, ...]:
     """The cotangent of one operand is the product of ``ct`` with the other, contracted over what the other
-    kept.
-
-    Contracted dimensions that lie side by side in both factors are made one first: a weight's gradient,
-    summed over batch and time, is then a plain matrix product, which the CPU compiler runs much faster (and
-    fuses into less).
+    kept. Operands keep their dimensions, so that what cuts them over devices goes through.
     """
     if type(x) is Linear:
         return product_with(op, ct, x.aval, y, left=True), None
@@ -192,10 +210,10 @@ def product_with(op: Op, ct: Value, aval: ShapedArray, other: Value, left: bool)
     swapped = [*batch, *remaining, *mine]
     params = {"precision": as_seen(op.params.get("precision"), left), "preferred_element_type": None}
     if swapped == sorted(swapped) and direct != swapped:
-        out = flat_dot(other, ct, (others, ct_others), (other_batch, ct_batch), _swapped(params))
+        out = product_over(other, ct, (others, ct_others), (other_batch, ct_batch), _swapped(params))
         order = swapped
     else:
-        out = flat_dot(ct, other, (ct_others, others), (ct_batch, other_batch), params)
+        out = product_over(ct, other, (ct_others, others), (ct_batch, other_batch), params)
         order = direct
     if order != sorted(order):
         out = shape.transpose(out, permutation=shape.inverse(order))
@@ -220,36 +238,17 @@ def _swapped(params: dict[Any, Any]) -> dict[Any, Any]:
     return {**params, "precision": as_seen(params["precision"], False)}
 
 
-def flat_dot(
+def product_over(
     x: Value,
     y: Value,
     contract: tuple[tuple[Any, ...], ...],
     batch: tuple[tuple[Any, ...], ...],
     params: dict[Any, Any],
 ) -> Value:
-    """``dot_general`` with several contracted dimensions made one where they lie side by side in both
-    operands.
-    """
+    """``dot_general`` over these pairs of dimensions, in the order of the first operand's."""
     pairs = sorted(zip(*contract, strict=True))
-    lhs, rhs = [p[0] for p in pairs], [p[1] for p in pairs]
-    if len(pairs) > 1 and _consecutive(lhs) and _consecutive(rhs):
-        x, lhs_batch = _merged(x, lhs, batch[0])
-        y, rhs_batch = _merged(y, rhs, batch[1])
-        lhs, rhs, batch = lhs[:1], rhs[:1], (lhs_batch, rhs_batch)
-    numbers = ((tuple(lhs), tuple(rhs)), (tuple(batch[0]), tuple(batch[1])))
-    return dot_general(x, y, dimension_numbers=numbers, **params)
-
-
-def _consecutive(dims: Any) -> Any:
-    return dims == list(range(dims[0], dims[0] + len(dims)))
-
-
-def _merged(x: Any, dims: Any, batch: Any) -> Any:
-    """``x`` with consecutive dimensions made one, and where its batch dimensions are then."""
-    sizes = typeof(x).shape
-    lo, hi = dims[0], dims[-1] + 1
-    merged = shape.reshape(x, new_sizes=(*sizes[:lo], prod(sizes[lo:hi]), *sizes[hi:]))
-    return merged, tuple([d if d < lo else d - len(dims) + 1 for d in batch])
+    lhs, rhs = tuple([p[0] for p in pairs]), tuple([p[1] for p in pairs])
+    return dot_general(x, y, dimension_numbers=((lhs, rhs), (tuple(batch[0]), tuple(batch[1]))), **params)
 
 
 # ----------------------------------------------------------------------------------------------- batching

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, convert, inlining, logic, reducing, shape, zeros
+from rabbet.primitives import batching, checks, convert, extremes, inlining, logic, reducing, shape, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic
@@ -181,6 +181,8 @@ def lower_gather(op: Site, x: str, indices: str) -> str:
         return op.constant(0, op.out)
     if op["mode"] is FILL_OR_DROP:
         return inlining.inline(op, lambda p, i: filled(op.params, p, i), [x, indices])
+    if op["mode"] is CLIP and op.is_cut_up and op.in_avals[1].size:
+        return inlining.inline(op, lambda p, i: moved_inside(op.params, p, i), [x, indices])
     numbers = op["dimension_numbers"]
     a, b = op.in_avals
     sizes = ", ".join(map(str, op["slice_sizes"]))
@@ -196,6 +198,24 @@ def lower_gather(op: Site, x: str, indices: str) -> str:
         f"indices_are_sorted = {str(op['indices_are_sorted']).lower()}, "
         f"slice_sizes = array<i64{':' if sizes else ''} {sizes}>}}> : ({a.mlir}, {b.mlir}) -> {op.out.mlir}"
     )
+
+
+def moved_inside(params: dict[Any, Any], x: Value, indices: Value) -> Value:
+    """A gather whose windows are moved inside first, as those of the scatter that it transposes to are: then
+    devices that need the indices of others get them once.
+    """
+    index_map = params["dimension_numbers"].start_index_map
+    inside = clipped_starts(indices, typeof(x).shape, params["slice_sizes"], index_map)
+    return gather(x, inside, **{**params, "mode": PROMISE_IN_BOUNDS})
+
+
+def clipped_starts(
+    indices: Value, operand_shape: Any, window_sizes: Any, index_map: Any
+) -> Value:
+    """Index vectors moved to where their windows lie inside."""
+    aval = typeof(indices)
+    highest = highest_starts(aval, operand_shape, window_sizes, index_map)
+    return extremes.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
 
 
 def filled(params: dict[Any, Any], x: Value, indices: Value) -> Value:

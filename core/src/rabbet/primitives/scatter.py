@@ -189,10 +189,9 @@ def _whole_places(op: Site, numbers: Any, indices: Any, updates: Any) -> Any:
 
 def clipped(primitive: Primitive, params: dict[Any, Any], x: Value, indices: Value, updates: Value) -> Value:
     """A scatter whose windows are moved inside first."""
-    numbers, aval = params["dimension_numbers"], typeof(indices)
+    numbers = params["dimension_numbers"]
     sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
-    highest = gather.highest_starts(aval, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
-    inside = extremes.clamp(zeros.full_of_type(aval.strong(), 0), indices, highest)
+    inside = gather.clipped_starts(indices, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
     return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
 
 

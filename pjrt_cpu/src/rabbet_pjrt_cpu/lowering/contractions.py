@@ -1,5 +1,8 @@
 """Products on the CPU, in a form for which there are fast kernels.
 
+**Products that sum over several dimensions**, as gradients of weights do, over batch and time: as one that
+sums over one dimension, where these lie side by side and no compiler cuts the program up over devices.
+
 **Batches of products that sum over an inner dimension of their first operand**, as gradients of attention do.
 XLA has fast kernels where the first operand is summed over its last dimension, and calls a slower library
 once for each product elsewhere. So the operands change places, where the second one is summed over its last
@@ -41,11 +44,44 @@ CALL, SLOW, FAST, MOVED, MORE, WORTH = 500, 1 / 25, 1 / 80, 0.8, 3000, 0.85
 
 def dot_general(op, x, y):
     """The rule for ``dot_general`` on the CPU."""
-    for parts in (rounded_after(op), turned(op)):
+    for parts in (merged(op), rounded_after(op), turned(op)):
         if parts is not None:
             (name,) = op.write(parts, op.in_avals, [x, y])
             return name
     return lower.lookup(primitive.dot_general)(op, x, y)
+
+
+def merged(op):
+    """Summed-over dimensions that lie side by side in both operands as one, or None where there are none.
+
+    A weight's gradient, summed over batch and time, is then a plain matrix product. Where the compiler cuts
+    the program up over devices, a reshape would cost collective operations.
+    """
+    (sums, sums_y), (batch, batch_y) = op.params["dimension_numbers"]
+    if len(sums) < 2 or op.is_cut_up or not consecutive(sums) or not consecutive(sums_y):
+        return None
+    x, y = op.in_avals
+    if not all(type(n) is int for n in x.shape + y.shape):
+        return None
+    count = len(sums) - 1
+
+    def flat(x, first):
+        behind = first + count + 1
+        return lax.reshape(x, (*x.shape[:first], prod(x.shape[first:behind]), *x.shape[behind:]))
+
+    def moved(batch, first):
+        return tuple([i if i < first else i - count for i in batch])
+
+    def parts(x, y):
+        of_x, of_y = moved(batch, sums[0]), moved(batch_y, sums_y[0])
+        return [product(op, flat(x, sums[0]), flat(y, sums_y[0]), of_x, sums[:1], of_y, sums_y[:1])]
+
+    return parts
+
+
+def consecutive(dims):
+    """Whether dimensions follow each other in order."""
+    return tuple(dims) == tuple(range(dims[0], dims[0] + len(dims)))
 
 
 def rounded_after(op):

@@ -17,7 +17,7 @@ def cholesky(op, a):
     )
 
     def finish(factor, info):
-        return [lapack.nan_unless(lax.eq(info, 0), matrices.lower_triangle(factor))]
+        return [matrices.lower_triangle(lapack.nan_unless(lax.eq(info, 0), factor))]
 
     return op.write(finish, [aval, info], names)[0]
 

@@ -126,5 +126,10 @@ def test_a_state_under_transformations():
     assert len(set(np.asarray(twice).tolist())) == 3
     inside = rb.jit(lambda seed: stateful_rng(seed).random())
     assert float(inside(np.int32(5))) == float(stateful_rng(5).random())
-    with pytest.raises(RuntimeError, match="made outside of this traced function"):
-        rb.jit(lambda: rng.random())()
+    # What is drawn in a compiled function advances the generator, be it an argument or of the outside.
+    given, outside = rb.jit(lambda r: r.random()), rb.jit(lambda: rng.random())
+    drawn = [float(given(rng)), float(outside()), float(given(rng)), float(outside())]
+    expected = [float(random.uniform(random.fold_in(random.key(42), i))) for i in range(1, 5)]
+    np.testing.assert_allclose(drawn, expected, rtol=1e-6)
+    with pytest.raises(RuntimeError, match="made outside of a function under vmap"):
+        rb.vmap(lambda x: rng.random() + x)(np.arange(3.0, dtype="float32"))

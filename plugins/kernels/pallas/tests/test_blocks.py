@@ -181,6 +181,8 @@ def test_what_no_program_writes_is_nan_where_that_is_asked_for():
         out, numbers = pl.pallas_call(kernel, shapes)()
     np.testing.assert_array_equal(out, [1, np.nan, np.nan])
     assert numbers.tolist() == [-(2**15)] * 2
+    with rb.config.override(pallas_poison_buffers=True):
+        assert np.isnan(pl.pallas_call(kernel, shapes)()[0][1])
     with rb.enable_checks(True):
         np.testing.assert_array_equal(pl.pallas_call(kernel, shapes)()[0], [1, np.nan, np.nan])
 

@@ -1,9 +1,10 @@
 """Compiled programs on disk, so that a second process need not compile what a first one has.
 
-Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a folder or file
-that somebody else owns or may write to is not used. An entry is named by a hash of everything that its code
-depends on (`key`), and starts with a checksum of that name and of its contents: XLA does not notice a flipped
-byte in machine code, and files can come to bear each other's names.
+Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a file that somebody
+else owns or may write to is not used. In a folder that others may write to, entries are signed with a key of
+this user's and bear a mark of it in their names: what others put there is never loaded. An entry is named by a
+hash of everything that its code depends on (`key`), and starts with a checksum of that name and of its
+contents: XLA does not notice a flipped byte in machine code, and files can come to bear each other's names.
 
 Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out,
 and a CacheWarning says so once. Many processes may share a folder: a file appears complete (`os.replace`)
@@ -28,6 +29,7 @@ from rabbet.config import config
 from rabbet.errors import CacheWarning
 from rabbet.messages.signal_errors import raise_if_of_handler, suppressed
 from rabbet.messages.source_positions import stacklevel
+from rabbet.runtime.caching import user_key
 from rabbet.runtime.caching.atomic_files import TEMPORARY, write_whole
 from rabbet.runtime.caching.machine_fingerprint import host_fingerprint
 from rabbet.runtime.jaxlib import adapter
@@ -91,6 +93,7 @@ class ProgramCache:
         self.hits = self.misses = 0
         self._reason = None  # why the folder is not used at all
         self._unwritable = False
+        self._key: bytes | None = None  # of this user, where the folder is shared
         self._warned = set()
         self._written = 0  # bytes, since the folder was counted
         self._lock = threading.Lock()
@@ -117,9 +120,11 @@ class ProgramCache:
 
     def put(self, key: str, blob: bytes) -> bool:
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
-        content = pack(key, blob)
-        if self._unwritable or len(content) > self.max_bytes or not self._usable(make=True):
+        body = zlib.compress(blob, COMPRESSION)
+        size = len(FORMAT) + DIGEST().digest_size + len(body)
+        if self._unwritable or size > self.max_bytes or not self._usable(make=True):
             return False
+        content = FORMAT + checksum(key, body, self._key) + body
         try:
             write_whole(self._path(key), content)
         except OSError as error:
@@ -169,12 +174,19 @@ class ProgramCache:
     # The folder --------------------------------------------------------------------------------------
 
     def _path(self, key: str) -> Any:
-        return self.folder / (key + SUFFIX)
+        return self.folder / (key + self._ending())
+
+    def _ending(self) -> str:
+        """What the names of our entries end with."""
+        return SUFFIX if self._key is None else f".{user_key.mark(self._key)}{SUFFIX}"
 
     def _usable(self, make: bool = False) -> Any:
-        """Return whether the folder is there and ours alone, making it if `make`."""
+        """Return whether the folder is there and ours alone, or one in which entries can be signed; make it
+        if `make`."""
         if self._reason is not None:
             return False
+        if self._key is not None and not make:
+            return True
         try:
             if make:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -188,11 +200,15 @@ class ProgramCache:
             self._stop(f"cannot be used ({error.strerror or error})")
             return False
         problem = not_ours(status, stat.S_ISDIR)
-        if problem:
+        if problem is None:
+            return True
+        if stat.S_ISDIR(status.st_mode) and self._key is None:
+            self._key = user_key.user_key(not_ours)
+        if self._key is None or not stat.S_ISDIR(status.st_mode):
             self._stop(
                 f"is not used, because it {problem}; make it yours with mode 0700, or set RABBET_CACHE_DIR"
             )
-        return problem is None
+        return self._reason is None
 
     def _stop(self, reason: Any) -> None:
         self._reason = reason
@@ -223,7 +239,7 @@ class ProgramCache:
         if problem:
             self._warn(key, f"entry {key[:12]} is not used, because it {problem}")
             return None
-        blob = unpack(key, content)
+        blob = unpack(key, content, self._key)
         if blob is None:
             self.discard(key, "it is damaged, or the file of another entry")
             return None
@@ -243,12 +259,12 @@ class ProgramCache:
 
     def _files(self) -> list[tuple[Any, ...]]:
         """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""
-        found, now = [], time.time()
+        found, now, ending = [], time.time(), self._ending()
         with suppressed(OSError), os.scandir(self.folder) as listing:
             for item in listing:
                 with suppressed(OSError):
                     status = item.stat(follow_symlinks=False)
-                    if item.name.endswith(SUFFIX):
+                    if item.name.endswith(ending):
                         found.append((Path(item.path), status.st_size, status.st_mtime_ns))
                     elif item.name.startswith(TEMPORARY) and now - status.st_mtime > STALE_SECONDS:
                         os.unlink(item.path)
@@ -314,17 +330,18 @@ def not_ours(status: Any, is_kind: Any) -> str | None:
     return None
 
 
-def pack(key: str, blob: bytes) -> bytes:
-    """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob."""
+def pack(key: str, blob: bytes, owner: bytes | None = None) -> bytes:
+    """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob. With
+    the key of an `owner` the checksum is a signature."""
     body = zlib.compress(blob, COMPRESSION)
-    return FORMAT + checksum(key, body) + body
+    return FORMAT + checksum(key, body, owner) + body
 
 
-def unpack(key: str, content: Any) -> Any:
+def unpack(key: str, content: Any, owner: bytes | None = None) -> Any:
     """Return the blob in the content of the file of `key`; None if it is not whole, or another's."""
     start = len(FORMAT) + DIGEST().digest_size
     body = content[start:]
-    if not content.startswith(FORMAT) or content[len(FORMAT) : start] != checksum(key, body):
+    if not content.startswith(FORMAT) or content[len(FORMAT) : start] != checksum(key, body, owner):
         return None
     try:
         return zlib.decompress(body)
@@ -332,8 +349,10 @@ def unpack(key: str, content: Any) -> Any:
         return None
 
 
-def checksum(key: str, body: bytes) -> bytes:
-    """Return the checksum of an entry, which binds the contents to their name."""
+def checksum(key: str, body: bytes, owner: bytes | None = None) -> bytes:
+    """Return the checksum of an entry, which binds the contents to their name, and to their owner."""
+    if owner is not None:
+        return user_key.signature(owner, key, body)
     return DIGEST(key.encode() + b"\n" + body).digest()
 
 
@@ -341,8 +360,7 @@ def default_folder() -> Any:
     """Return `config.cache_dir`, or 'rabbet' in the user's cache folder as the XDG specification has it."""
     if config.cache_dir is not None:
         return Path(config.cache_dir)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "rabbet"
+    return user_key.user_folder()
 
 
 caches = {}

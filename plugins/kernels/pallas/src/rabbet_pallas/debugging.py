@@ -1,11 +1,7 @@
 """Looking into kernels: ``debug_print`` and ``debug_check``."""
 
-import contextlib
-
 import rabbet as rb
 from rabbet.extend.functions import folded
-
-_state = {"checks": False, "poison": False}
 
 
 @folded
@@ -45,7 +41,7 @@ def debug_check(condition, message):
       >>> from rabbet.experimental import pallas as pl
       >>> pl.debug_check(False, "never looked at, because checks are off")
     """
-    if not _state["checks"]:
+    if not rb.config.pallas_enable_debug_checks:
         return
     text = message() if callable(message) else message
 
@@ -56,15 +52,6 @@ def debug_check(condition, message):
     rb.debug.callback(look, condition, ordered=True)
 
 
-@contextlib.contextmanager
-def _within(name, value):
-    before, _state[name] = _state[name], value
-    try:
-        yield
-    finally:
-        _state[name] = before
-
-
 def enable_debug_checks(new_val=True):
     """Whether ``debug_check`` looks, within the ``with`` block, in kernels that are traced there.
 
@@ -73,7 +60,7 @@ def enable_debug_checks(new_val=True):
       >>> with pl.enable_debug_checks(True):
       ...     pass
     """
-    return _within("checks", bool(new_val))
+    return rb.config.override(pallas_enable_debug_checks=bool(new_val))
 
 
 def enable_poison_buffers(new_val=True):
@@ -87,12 +74,12 @@ def enable_poison_buffers(new_val=True):
       >>> out
       Array([nan, nan], dtype=float32)
     """
-    return _within("poison", bool(new_val))
+    return rb.config.override(pallas_poison_buffers=bool(new_val))
 
 
 def poisons():
     """Whether buffers are filled with NaN first."""
-    return _state["poison"] or rb.config.enable_checks
+    return rb.config.pallas_poison_buffers or rb.config.enable_checks
 
 
 __all__ = ["debug_check", "debug_print", "enable_debug_checks", "enable_poison_buffers", "poisons"]

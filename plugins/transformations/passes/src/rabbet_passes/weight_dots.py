@@ -3,7 +3,7 @@
 What: ``[B, T, D] x [D, E]`` becomes ``[B * T, D] x [D, E]`` between two reshapes, which cost nothing.
 
 Why: XLA:CPU runs a product of matrices fastest. For gradients of weights, which contract several
-dimensions, reverse mode does this by itself (the transpose rule of ``dot_general``): there it pays.
+dimensions, its backend does this by itself (the lowering of ``dot_general``): there it pays.
 
 Measured (benchmarks/gpt_step.py, 12 layers, jaxlib 0.10.2, alternating in one process, processor time): in
 the forward direction XLA flattens these products itself: the same number of fusions and products come out,

@@ -154,7 +154,8 @@ def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
     Args:
       key: a single key.
       n: the number of trials, not negative; what is behind the point does not count.
-      p: a probability. NaN is drawn where it is none, or ``n`` is negative.
+      p: a probability. NaN is drawn where it is none, or ``n`` is negative; infinity where ``n`` is and ``p``
+        is above 0.
       shape: the shape of the result; by default that to which ``n`` and ``p`` broadcast.
       dtype: a float dtype.
 
@@ -185,6 +186,7 @@ def successes(words, n, p, shape, dtype):
     if not math.prod(shape):
         return lax.full(shape, 0, dtype)
     proper = lax.bitwise_and(lax.bitwise_and(lax.ge(p, 0.0), lax.le(p, 1.0)), lax.ge(n, 0.0))
+    endless = lax.bitwise_and(lax.bitwise_and(proper, lax.eq(n, math.inf)), lax.gt(p, 0.0))
     proper = lax.bitwise_and(proper, lax.lt(n, math.inf))
     # Failures are counted where they are rarer.
     flipped = lax.ge(p, 0.5)
@@ -209,7 +211,7 @@ def successes(words, n, p, shape, dtype):
     )
     out = lax.select(nothing, lax.full_like(n, 0), lax.select(few, counted, drawn))
     out = lax.select(flipped, lax.sub(n, out), out)
-    return lax.select(proper, out, lax.full_like(out, math.nan))
+    return lax.select(proper, out, lax.select(endless, n, lax.full_like(out, math.nan)))
 
 
 def binomial_counted(words, n, p, shape, dtype):

@@ -8,7 +8,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.random.generators import Source
-from rabbet.random.keys import blocks
+from rabbet.random.keys import bits_of
 
 WIDTHS = (8, 16, 32, 64)
 
@@ -22,11 +22,7 @@ def random_bits(words, shape, width):
     """An array of ``width`` independent random bits each."""
     if isinstance(words, Source):
         return words.generator.random_bits(words.data, shape, width)
-    first, second = blocks(words, shape)
-    if width == 64:
-        high, low = (lax.convert_element_type(w, np.uint64) for w in (first, second))
-        return lax.bitwise_or(lax.shift_left(high, 32), low)
-    return lax.convert_element_type(lax.bitwise_xor(first, second), unsigned(width))
+    return bits_of(words, shape, width)
 
 
 def unit(words, shape, dtype):

@@ -67,10 +67,10 @@ class Source(NamedTuple):
 
 # ----------------------------------------------------------------------------------------------- Threefry
 def threefry_blocks(data, shape):
-    """Two words of random bits for each element of an array, from a key uint32[2]; up to 2**32 elements."""
-    first, second = (lax.squeeze(part, (0,)) for part in lax.split(data, (1, 1)))
-    count = lax.reshape(lax.iota(WORD, int(np.prod(shape, dtype=np.int64))), shape)
-    return threefry2x32(first, second, np.zeros((), WORD)[()], count)
+    """Two words of random bits for each element of an array, from a key uint32[2]."""
+    from rabbet.random.keys import blocks, unpack
+
+    return blocks(unpack(data), shape)
 
 
 ROTATIONS = np.array([[13, 15, 26, 6], [17, 29, 16, 24]], WORD)

@@ -20,6 +20,7 @@ from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 from rabbet.random.arguments import scalar, shape_of
 from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
+from rabbet.random.halves import bits_of_halves, halves
 from rabbet.random.threefry import new_keys, threefry2x32
 
 WORD = np.dtype("uint32")
@@ -320,11 +321,30 @@ class Compact(list):
     """
 
 
+def rounds_of(words):
+    """Threefry for a key: written out, or as a loop."""
+    return compact_threefry if isinstance(words, Compact) else threefry2x32
+
+
 def blocks(words, shape):
-    """Two words of random bits for each element of an array: the generator at its position."""
-    if isinstance(words, Compact):
-        return compact_threefry(*words, *counters(shape))
-    return threefry2x32(*words, *counters(shape))
+    """The two words of a new key for each element of an array: the generator at its position, or for the
+    older way of counting two words that follow each other.
+    """
+    if config.threefry_partitionable:
+        return rounds_of(words)(*words, *counters(shape))
+    pairs = lax.reshape(halves(words, 2 * math.prod(shape), rounds_of(words)), (*shape, 2))
+    return [lax.index_in_dim(pairs, i, len(shape), keepdims=False) for i in (0, 1)]
+
+
+def bits_of(words, shape, width):
+    """An array of ``width`` independent random bits each, of the two words of a key."""
+    if not config.threefry_partitionable:
+        return bits_of_halves(words, shape, width, rounds_of(words))
+    first, second = rounds_of(words)(*words, *counters(shape))
+    if width == 64:
+        high, low = (lax.convert_element_type(w, np.uint64) for w in (first, second))
+        return lax.bitwise_or(lax.shift_left(high, 32), low)
+    return lax.convert_element_type(lax.bitwise_xor(first, second), np.dtype(f"uint{width}"))
 
 
 def subkeys(words, count):
@@ -440,7 +460,7 @@ def _fold_in(key, data):
 
 
 __all__ = [
-    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "compact", "fold_in", "generator_of", "key", "key_data",
-    "key_dtype", "key_impl", "leaves_of", "many_leaves", "split", "subkeys", "with_leaves",
+    "KEY", "KeyDType", "PRNGKey", "bits_of", "blocks", "clone", "compact", "fold_in", "generator_of", "key",
+    "key_data", "key_dtype", "key_impl", "leaves_of", "many_leaves", "split", "subkeys", "with_leaves",
     "words_of", "wrap_key_data",
 ]  # fmt: skip

@@ -305,7 +305,7 @@ def linspace(
       start, stop: numbers or arrays, which broadcast.
       num: how many, a static int.
       endpoint: whether ``stop`` is the last of them.
-      retstep: also return the distance between two.
+      retstep: also return the distance between two; NaN, without dimensions, if there are no two.
       dtype: of the result; integers are rounded down.
       axis: the new dimension's place in the result.
       device: where to put it.
@@ -338,7 +338,7 @@ def evenly_spaced(
     shape = lax.broadcast_shapes(start.aval.shape, stop.aval.shape)
     start, stop = spread_to(start, shape), spread_to(stop, shape)
     gaps = num - 1 if endpoint else num
-    step = lax.div(lax.sub(stop, start), float(gaps)) if gaps > 0 else lax.full_like(start, math.nan)
+    step = lax.div(lax.sub(stop, start), float(gaps)) if gaps > 0 else lax.full((), math.nan, inside)
     if num > 1:
         out = between(start, stop, num, gaps, endpoint)
     else:

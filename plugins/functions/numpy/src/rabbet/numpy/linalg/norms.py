@@ -83,10 +83,8 @@ def vector_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:
         zero = lax.full_like(x, 0)
         return lax.reduce_sum(lax.convert_element_type(lax.ne(x, zero), lax.abs(x).dtype), axes)
     size = lax.abs(x)
-    if ord == math.inf:
-        return lax.reduce_max(size, axes)
-    if ord == -math.inf:
-        return lax.reduce_min(size, axes)
+    if ord in (math.inf, -math.inf):
+        return largest(size, axes) if ord > 0 else smallest(name, size, axes)
     if ord == 1:
         return lax.reduce_sum(size, axes)
     return lax.pow(lax.reduce_sum(lax.pow(size, float(ord)), axes), 1.0 / ord)
@@ -104,10 +102,28 @@ def matrix_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:
     last = (x.ndim - 2,)
     if ord in ("nuc", 2, -2):
         s = svdvals(x)
-        reduce = {"nuc": lax.reduce_sum, 2: lax.reduce_max, -2: lax.reduce_min}[ord]
-        return reduce(s, last)
+        if ord == "nuc":
+            return lax.reduce_sum(s, last)
+        return largest(s, last) if ord > 0 else smallest(name, s, last)
     sums = lax.reduce_sum(lax.abs(x), (x.ndim - 2 if abs(ord) == 1 else x.ndim - 1,))
-    return lax.reduce_max(sums, last) if ord > 0 else lax.reduce_min(sums, last)
+    return largest(sums, last) if ord > 0 else smallest(name, sums, last)
+
+
+def largest(sizes, axes):
+    """The largest of numbers from 0 on; of none it is 0, which is the norm of nothing."""
+    return lax.reduce_max(sizes, axes) if filled(sizes, axes) else lax.reduce_sum(sizes, axes)
+
+
+def smallest(name, sizes, axes):
+    """The smallest of numbers, of which there must be one."""
+    if not filled(sizes, axes):
+        raise ValueError(f"{name}: the smallest of no numbers is not defined; got an array without elements")
+    return lax.reduce_min(sizes, axes)
+
+
+def filled(sizes, axes):
+    """Whether there is something along each axis; a size that is not known yet counts as one."""
+    return all(type(sizes.shape[axis]) is not int or sizes.shape[axis] for axis in axes)
 
 
 @fused(static=("keepdims", "ord"))
@@ -151,6 +167,8 @@ def cond(x: Value, p: Any = None) -> Value:
     x = matrix("cond", x)
     if p in (None, 2, -2):
         s = svdvals(x)
+        if not filled(s, (s.ndim - 1,)):
+            raise ValueError(f"cond takes matrices with elements, got {x.aval.str_short()}")
         return lax.div(s[..., -1], s[..., 0]) if p == -2 else lax.div(s[..., 0], s[..., -1])
     square("cond", x)
     axes = (x.ndim - 2, x.ndim - 1)

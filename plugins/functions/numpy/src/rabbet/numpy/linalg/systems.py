@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
+from rabbet.extend.transform import is_tracer
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.creation.matrices import eye
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
@@ -91,7 +92,6 @@ def inv(a: Value) -> Value:
     return by_factors(a, matrices.identity(a.aval.strong()))
 
 
-@fused(static=("numpy_resid",))
 def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False) -> tuple[Value, ...]:
     """The least-squares solution of ``a x = b``, the shortest if there are many, by singular values.
 
@@ -100,8 +100,8 @@ def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool =
       b: of shape ``(m,)`` or ``(m, k)``.
       rcond: singular values that are smaller relative to the largest count as zero; None: the machine
         precision times ``max(m, n)``.
-      numpy_resid: return no residuals where ``m <= n``, as NumPy does (which leaves them out for dependent
-        columns, too: that is not known before the computation).
+      numpy_resid: return no residuals where ``m <= n`` or where the columns depend on each other, as NumPy
+        does. In a compiled function the columns are not known, and only the shapes count.
 
     Returns:
       ``(x, residuals, rank, s)``: the solution; the squared lengths of ``b - a x``, of shape ``(k,)``; an
@@ -112,6 +112,17 @@ def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool =
       >>> rnp.linalg.lstsq(a, b)[0]
       Array([1.       , 1.9999996], dtype=float32)
     """
+    x, residuals, rank, s = least_squares(a, b, rcond, numpy_resid=numpy_resid)
+    if numpy_resid and not is_tracer(rank) and int(rank) < a.shape[1]:
+        residuals = lax.full((0,), 0, s.dtype)
+    return x, residuals, rank, s
+
+
+@fused(static=("numpy_resid",))
+def least_squares(
+    a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False
+) -> tuple[Value, ...]:
+    """``lstsq``, whose residuals depend on shapes alone."""
     a, b = operands("lstsq", matrix("lstsq", a), inexact("lstsq", b))
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
         raise ShapeError(

@@ -74,7 +74,7 @@ def unique(
     """
     ar = held("unique", ar)
     if size is None:
-        host = looked_at("unique", ar, SIZE)
+        host = comparable(looked_at("unique", ar, SIZE), equal_nan)
         taken = type(ar) is Tracer  # the values are taken from it, so that they have its derivative
         first: Any = return_index or taken
         found = np.unique(host, first, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
@@ -96,6 +96,17 @@ def unique(
     return tuple(outs) if len(outs) > 1 else values
 
 
+def comparable(host: Any, equal_nan: bool = True) -> Any:
+    """What NumPy compares as it should: floats that it does not know as wider ones, and complex numbers
+    with NaN in a part as one number, that which comes first in order.
+    """
+    if dtypes.kind(host.dtype) == "f" and host.dtype.kind != "f":
+        return host.astype(np.float32)
+    if host.dtype.kind == "c" and equal_nan:
+        return np.where(np.isnan(host), host.dtype.type(complex(np.nan, 0)), host)
+    return host
+
+
 def elements_at(ar: Any, places: Any, axis: Any) -> Any:
     """Elements by their places in row-major order, or slices along an axis."""
     from rabbet.numpy.indexing.taking import take
@@ -109,6 +120,8 @@ def unique_of_size(ar: Value, size: int, fill_value: Any, equal_nan: bool = True
     shape, n = ar.shape, ar.size
     dtype = dtypes.scalar_dtype(int)
     flat = lax.reshape(ar, (n,))
+    if dtypes.kind(ar.dtype) == "c" and equal_nan:
+        flat = lax.select(lax.ne(flat, flat), lax.full_like(flat, complex(math.nan, 0)), flat)
     ordered, where = lax.sort((flat, lax.iota(dtype, n)), 0, num_keys=1)
     new = run_starts(ordered, equal_nan)
     group = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1) if n else lax.full((0,), 0, dtype)

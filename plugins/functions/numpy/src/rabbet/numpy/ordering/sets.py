@@ -15,7 +15,7 @@ from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.indexing.searching import SIZE, flattened, looked_at, positions
-from rabbet.numpy.ordering.distinct import run_starts, unique
+from rabbet.numpy.ordering.distinct import comparable, run_starts, unique
 from rabbet.numpy.support.arguments import check
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def union1d(ar1: np.ndarray, ar2: np.ndarray, *, size: int | None = None, fill_v
     """
     a, b = in_one_dtype("union1d", ar1, ar2)
     if size is None:
-        found = np.union1d(looked_at("union1d", a, SIZE), looked_at("union1d", b, SIZE))
+        found = np.union1d(*[comparable(looked_at("union1d", x, SIZE)) for x in (a, b)])
         if not traced(a, b):
             return asarray(found, a.dtype)
         size = len(found)
@@ -70,7 +70,7 @@ def intersect1d(
     name = "intersect1d"
     a, b = in_one_dtype(name, ar1, ar2)
     if size is None:
-        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
+        hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
         found = np.intersect1d(*hosts, assume_unique=assume_unique, return_indices=return_indices)
         values, *places = found if return_indices else (found,)
         if not traced(a, b):
@@ -105,7 +105,7 @@ def setdiff1d(
     a, b = in_one_dtype(name, ar1, ar2)
     dtype = asarray(ar1).dtype
     if size is None:
-        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
+        hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
         out = np.setdiff1d(*hosts, assume_unique=assume_unique)
         if not traced(a, b):
             return asarray(out.astype(dtype), dtype)
@@ -131,7 +131,7 @@ def setxor1d(
     name = "setxor1d"
     a, b = in_one_dtype(name, ar1, ar2)
     if size is None:
-        hosts = looked_at(name, a, SIZE), looked_at(name, b, SIZE)
+        hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
         out = np.setxor1d(*hosts, assume_unique=assume_unique)
         if not traced(a, b):
             return asarray(out, a.dtype)

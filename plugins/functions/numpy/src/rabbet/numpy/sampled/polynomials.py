@@ -135,7 +135,9 @@ def long_division(u: Value, v: Value) -> tuple[Value, ...]:
         return lax.dynamic_update_slice_in_dim(rest, part, k, 0), factor
 
     rest, quotient = lax.scan(step, u, lax.iota("int32", n - m + 1))
-    return quotient, lax.select(lax.lt(lax.iota("int32", n), n - m + 1), lax.full_like(rest, 0), rest)
+    # What was divided is gone, apart from what no number took away.
+    gone = lax.bitwise_and(lax.lt(lax.iota("int32", n), n - m + 1), lax.eq(rest, rest))
+    return quotient, lax.select(gone, lax.full_like(rest, 0), rest)
 
 
 # ------------------------------------------------------------------------------------ values and calculus

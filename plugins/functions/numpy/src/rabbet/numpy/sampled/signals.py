@@ -122,6 +122,8 @@ def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any) 
     product.
     """
     a, v = operands(name, a, v)
+    if kind_of(a) in "biu":
+        a, v = [converted(x, preferred_element_type or dtypes.to_inexact(a.dtype)) for x in (a, v)]
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError(f"{name} takes vectors, got {a.aval.str_short()} and {v.aval.str_short()}")
     n, m = a.shape[0], v.shape[0]
@@ -157,10 +159,12 @@ def convolve(
       a, v: vectors.
       mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps
         only.
+      preferred_element_type: in which dtype products are summed. Of integers it is a float dtype, in which
+        the sums of small ones have room, unless this says another.
 
     Example:
       >>> rnp.convolve(rnp.array([1, 2, 3]), rnp.array([1, 1]))
-      Array([1, 3, 5, 3], dtype=int32)
+      Array([1., 3., 5., 3.], dtype=float32)
     """
     a, v = operands("convolve", a, v)
     if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
@@ -176,7 +180,7 @@ def correlate(
 
     Example:
       >>> rnp.correlate(rnp.array([1, 2, 3]), rnp.array([0, 1]))
-      Array([2, 3], dtype=int32)
+      Array([2., 3.], dtype=float32)
     """
     a, v = operands("correlate", a, v)
     v = lax.conj(v) if kind_of(v) == "c" else v

@@ -133,8 +133,9 @@ def result_type(*args: Any) -> Any:
     return dtypes.result_type(*args)
 
 
-def promote_types(a: str, b: str) -> Any:
-    """The dtype of an operation between two dtypes.
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype of an operation between two dtypes. Integers that only a float has room for give the widest
+    one, however wide Python's floats are.
 
     Raises:
       TypePromotionError: if they have none in common.
@@ -143,6 +144,9 @@ def promote_types(a: str, b: str) -> Any:
       >>> rnp.promote_types("int32", "float16")
       dtype('float16')
     """
+    both = [dtypes.kind(np.dtype(d)) in "iu" for d in (a, b) if d not in (int, float, complex, bool)]
+    if len(both) == 2 and all(both) and dtypes.promote(np.dtype(a), np.dtype(b))[1]:
+        return np.dtype("float64")
     return dtypes.promote_types(a, b)
 
 

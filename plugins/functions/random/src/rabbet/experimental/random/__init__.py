@@ -5,29 +5,21 @@ keys that are passed about, is what compiled programs want.
 """
 
 import numpy as np
+from rabbet_vmap.interpreter import Vmap as _Vmap
 
 import rabbet.random as _random
 from rabbet import tree as _tree
 from rabbet.extend.functions import public_module as _public_module
-from rabbet.extend.transform import context as _context, is_tracer as _is_tracer, typeof as _typeof
-
-
-def _bottom():
-    """The interpreter at the bottom of those that run: what records a program, or executes at once."""
-    interpreter = _context.interpreter
-    while interpreter.parent is not None:
-        interpreter = interpreter.parent
-    return interpreter
+from rabbet.extend.transform import context as _context, typeof as _typeof
+from rabbet.ref import new_ref as _new_ref
 
 
 class StatefulPRNG:
     """Random numbers from a key and a counter that every draw advances. Made by ``stateful_rng``.
 
     As a pytree it goes into ``vmap``: ``vmap(f)(rng.split(3))`` gives each example a generator of its own.
-    What a function draws from a generator that it was given does not advance the caller's.
-
-    In a function that is compiled, draw from a generator that was made there, or was passed to it. One that
-    belongs to the outside would give the same numbers at each call, and refuses.
+    The counter is a ``Ref``: what a compiled function draws, from a generator of its own, of its arguments or
+    of the outside, advances it. Within ``vmap`` one generator for all examples refuses.
 
     Example:
       >>> rng = rb.experimental.random.stateful_rng(0)
@@ -36,9 +28,9 @@ class StatefulPRNG:
       ((2,), False)
     """
 
-    def __init__(self, base_key, counter=0):
+    def __init__(self, base_key, counter):
         self._base_key, self._counter = base_key, counter
-        self._home = _bottom()
+        self._home = _context.interpreter
 
     def __repr__(self):
         return f"StatefulPRNG(base_key={self._base_key!r}, counter={self._counter!r})"
@@ -47,16 +39,24 @@ class StatefulPRNG:
         """A new key; an array of keys for a ``shape`` other than ``()``.
 
         Raises:
-          RuntimeError: in a compiled function, of a generator that belongs to the outside.
+          RuntimeError: within ``vmap``, of a generator that belongs to the outside.
         """
-        if self._home is not _bottom() and not _is_tracer(self._base_key):
-            raise RuntimeError(
-                "a StatefulPRNG that was made outside of this traced function would give the same numbers at "
-                "each call; pass the function a key (rng.key()), or make the generator inside"
-            )
-        out = _random.fold_in(self._base_key, self._counter)
-        self._counter = self._counter + 1
+        self._refuse_sharing()
+        counter = self._counter[...]
+        self._counter[...] = counter + 1
+        out = _random.fold_in(self._base_key, counter)
         return out if _is_single(shape) else _random.split(out, shape)
+
+    def _refuse_sharing(self):
+        """One generator within ``vmap`` would give all examples the same numbers."""
+        interpreter = _context.interpreter
+        while interpreter is not None and interpreter is not self._home:
+            if isinstance(interpreter, _Vmap):
+                raise RuntimeError(
+                    "a StatefulPRNG that was made outside of a function under vmap would give each "
+                    "example the same numbers; map over rng.split(n), or pass the function keys"
+                )
+            interpreter = interpreter.parent
 
     def uniform(self, low=0, high=1, size=None, *, dtype=float):
         """Numbers spread evenly over [low, high)."""
@@ -78,12 +78,12 @@ class StatefulPRNG:
     def split(self, num):
         """Generators of a shape (an int or ints), as one object to map over with ``vmap``."""
         keys = self.key(num)
-        return StatefulPRNG(keys, np.zeros(keys.shape, "int32"))
+        return StatefulPRNG(keys, _new_ref(np.zeros(keys.shape, "int32")))
 
     def spawn(self, n_children):
         """A list of new generators, independent of each other."""
         keys = self.key(n_children)
-        return [StatefulPRNG(keys[i]) for i in range(n_children)]
+        return [_started(keys[i]) for i in range(n_children)]
 
 
 def _is_single(shape):
@@ -97,11 +97,12 @@ def _size(size, *parameters):
     return np.broadcast_shapes(*[_typeof(x).shape for x in parameters])
 
 
+def _started(key):
+    return StatefulPRNG(key, _new_ref(np.int32(0)))
+
+
 def _flatten(rng):
-    return (
-        rng._base_key,
-        np.asarray(rng._counter, "int32") if isinstance(rng._counter, int) else rng._counter,
-    ), None
+    return (rng._base_key, rng._counter), None
 
 
 def _unflatten(_, children):
@@ -127,7 +128,7 @@ def stateful_rng(seed=None, *, impl=None):
         if _context.interpreter.parent is not None:
             raise TypeError("stateful_rng: a traced function must give a seed")
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    return StatefulPRNG(_random.key(seed, impl=impl))
+    return _started(_random.key(seed, impl=impl))
 
 
 __all__ = ["StatefulPRNG", "stateful_rng"]

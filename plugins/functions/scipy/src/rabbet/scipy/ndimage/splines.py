@@ -25,6 +25,10 @@ def neighbours(x, order):
     """The first of the ``order + 1`` grid points around ``x`` (a float), and the weight of each."""
     if order == 0:
         return rnp.floor(x + 0.5), [rnp.ones_like(x)]
+    if order == 1:
+        first = rnp.floor(x)
+        # Without a corner at the points, which would share out the derivative there.
+        return first, [1 - (x - first), x - first]
     centre = rnp.floor(x + 0.5) if order % 2 == 0 else rnp.floor(x)
     first = centre - order // 2
     return first, [bspline(x - first - i, order) for i in range(order + 1)]

@@ -80,7 +80,9 @@ def bfgs(
         bent = product > 0
         rho = 1 / where(bent, product, 1)
         left = eye - rho * rnp.outer(s, y)
-        inverse = left @ state.inverse @ left.T + rho * rnp.outer(s, s)
+        # The first approximation gets the scale that the first step has shown (their equation 6.20).
+        scale = where(bent & (state.steps == 0), product / where(bent, rnp.sum(y * y), 1), 1)
+        inverse = left @ (scale * state.inverse) @ left.T + rho * rnp.outer(s, s)
         size = size_of(place.gradient, norm)
         return State(
             state.x + s, place.value, place.gradient, state.value, where(bent, inverse, state.inverse),

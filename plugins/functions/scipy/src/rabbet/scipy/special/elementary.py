@@ -21,7 +21,9 @@ def product_with_log(log):
 
 
 def _quotient(x, y):
-    return choose(is_nought(x), lax.full_like(x, 0), x / y)
+    """``x / y``, 0 where both are; where ``x`` alone is 0 it still has its slope."""
+    both = is_nought(x) & is_nought(y)
+    return choose(both, lax.full_like(x, 0), x / choose(both, lax.full_like(y, 1), y))
 
 
 times_log = define(

@@ -1,0 +1,83 @@
+"""Right values where there is little to compute with: nothing, NaN, narrow integers."""
+
+import math
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_norms_of_nothing(shape):
+    empty = rnp.zeros(shape)
+    for order in (1, 2, math.inf, "nuc", "fro"):
+        assert float(rnp.linalg.matrix_norm(empty, ord=order)) == 0.0
+    with pytest.raises(ValueError, match="smallest of no numbers"):
+        rnp.linalg.norm(empty, ord=-2)
+    assert float(rnp.linalg.norm(rnp.zeros(0), ord=math.inf)) == 0.0
+    with pytest.raises(ValueError, match="cond takes matrices with elements"):
+        rnp.linalg.cond(rnp.zeros((0, 0)))
+
+
+def test_nan_counts_once():
+    values, counts = rnp.unique(rnp.array([NAN, 1, -NAN, NAN], "bfloat16"), return_counts=True)
+    assert values.dtype == rnp.bfloat16 and counts.tolist() == [1, 3]
+    assert rnp.union1d(values, values).shape == (2,)
+    mixed = rnp.array([complex(0, NAN), complex(NAN, 1), 1, complex(NAN, 0)])
+    for found in (rnp.unique(mixed), rnp.unique(mixed, size=2)):
+        assert found.shape == (2,) and found[0] == 1
+        assert np.isnan(found[1].real) and found[1].imag == 0
+
+
+def test_sums_of_narrow_integers_have_room():
+    full = rnp.full(3, 200, "uint8")
+    assert rnp.convolve(full, full).tolist() == [40000, 80000, 120000, 80000, 40000]
+    assert rnp.correlate(full, full, "full").dtype == np.float32
+    whole = rnp.convolve(full, full, preferred_element_type="int32")
+    assert whole.dtype == np.int32 and whole[2] == 120000
+
+
+def test_products_are_not_summed_in_less():
+    a = rnp.ones((2, 3), "int32")
+    numbers = (((1,), (1,)), ((), ()))
+    for dtype, narrow in (("int32", "int8"), ("float32", "bfloat16"), ("int8", "bool"), ("float32", "int32")):
+        with pytest.raises(TypeError, match="dot_general"):
+            lax.dot_general(a.astype(dtype), a.astype(dtype), numbers, preferred_element_type=narrow)
+    for dtype, wide in (("int8", "int32"), ("int8", "uint8"), ("bool", "int8"), ("bfloat16", "float32")):
+        out = lax.dot_general(a.astype(dtype), a.astype(dtype), numbers, preferred_element_type=wide)
+        assert out.dtype == wide and int(out[0, 0]) == 3
+
+
+def test_residuals_of_dependent_columns():
+    x, residuals, rank, _ = rnp.linalg.lstsq(rnp.zeros((3, 2)), rnp.ones(3), numpy_resid=True)
+    assert residuals.shape == (0,) and int(rank) == 0 and x.tolist() == [0, 0]
+    assert rnp.linalg.lstsq(rnp.eye(3)[:, :2], rnp.ones(3), numpy_resid=True)[1].shape == (1,)
+
+
+def test_a_rest_that_is_no_number():
+    quotient, rest = rnp.polydiv(rnp.array([1, 2]), rnp.array([0, 3]))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(quotient[:1], np.polydiv([1, 2], [0, 3])[0][:1])
+    assert np.isnan(rest[0]) and np.isinf(quotient[0])
+
+
+def test_the_step_between_fewer_than_two():
+    for num in (0, 1):
+        _, step = rnp.linspace(0.0, rnp.ones((2, 3)), num, retstep=True)
+        assert step.shape == () and np.isnan(step)
+    assert rnp.linspace(0.0, rnp.ones((2, 3)), 1, endpoint=False, retstep=True)[1].shape == (2, 3)
+
+
+def test_a_dtype_for_integers_that_only_floats_hold():
+    for a in ("int8", "int32", "int64"):
+        assert rnp.promote_types(a, "uint64") == rnp.promote_types("uint64", a) == np.float64
+    assert rnp.promote_types("int8", "uint8") == np.int16
+
+
+def test_a_factor_that_is_not_there_is_lower_still():
+    for factor in (rnp.linalg.cholesky(-rnp.eye(2)), rb.jit(lax.linalg.cholesky)(-rnp.eye(2))):
+        assert factor[0, 1] == 0 and np.isnan(factor[1, 1])

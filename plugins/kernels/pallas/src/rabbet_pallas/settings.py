@@ -1,0 +1,14 @@
+"""Settings of kernels."""
+
+from rabbet.extend.backend import Setting
+
+SETTINGS = [
+    Setting(
+        "pallas_enable_debug_checks", False, bool, "Whether debug_check looks, in kernels that are traced.",
+        traced=True, jax=True,
+    ),
+    Setting(
+        "pallas_poison_buffers", False, bool,
+        "Whether what no program of a kernel writes is NaN, or the least integer.", traced=True, jax=True,
+    ),
+]  # fmt: skip

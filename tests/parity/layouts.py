@@ -1,0 +1,258 @@
+"""Training steps of several models laid over eight devices in the usual ways, and what each sends.
+
+Run with ``rabbet`` or ``jax`` and the names of rows; prints a line of JSON for each: its name, the count and
+bytes of its collective operations by kind, and the temporary memory of a device. Loops count as often as they
+run. Bytes are those of results. LAYOUT_TOPOLOGY names TPUs to compile for (``v5e:2x4``), else eight CPU
+devices are meant.
+"""
+
+import json
+import os
+import re
+import sys
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+if len(sys.argv) > 1 and sys.argv[1] == "rabbet":
+    import rabbet_jax
+
+    rabbet_jax.install()
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+ROWS = {}
+B, S, D, H, E, F, V, L = 16, 32, 64, 4, 16, 128, 256, 3
+
+
+def devices():
+    named = os.environ.get("LAYOUT_TOPOLOGY")
+    if not named:
+        return jax.devices()
+    if sys.argv[1] == "rabbet":
+        from rabbet import planning
+
+        return list(planning.topology(named).devices)
+    from jax.experimental import topologies
+
+    return topologies.get_topology_desc(named, "tpu").devices
+
+
+def mesh_of(**axes):
+    grid = np.array(devices(), object).reshape(tuple(axes.values()))
+    return jax.sharding.Mesh(grid, tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
+
+
+def row(function):
+    ROWS[function.__name__] = function
+    return function
+
+
+def aval(mesh, shape, *spec, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, P(*spec)))
+
+
+def compiled(loss, params, *data):
+    """A step of gradient descent, whose parameters stay where they are."""
+    outs = jax.tree.map(lambda a: a.sharding, params)
+
+    def step(params, *data):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, *data))
+
+    return jax.jit(step, out_shardings=outs).lower(params, *data).compile()
+
+
+# ------------------------------------------------------------------------------------------------ a decoder
+def decoder(mesh, cut, tokens_cut, constraint):
+    """A step; parameters are cut as ``cut`` says, ``constraint`` lays out what goes from layer to layer."""
+    shapes = {
+        "qkv": (L, D, 3, H, E), "out": (L, H, E, D), "up": (L, D, F), "down": (L, F, D), "words": (V, D),
+    }  # fmt: skip
+    params = {name: aval(mesh, shape, *cut[name]) for name, shape in shapes.items()}
+    lay = lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, P(*constraint)))
+
+    def layer(x, w):
+        q, k, v = jnp.einsum("bsd,dche->cbshe", x, w["qkv"])
+        scores = jnp.einsum("bshe,bthe->bhst", q, k) / 4
+        weights = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((S, S), bool)), scores, -1e9))
+        x = lay(x + jnp.einsum("bhst,bthe,hed->bsd", weights, v, w["out"]))
+        return lay(x + jnp.tanh(x @ w["up"]) @ w["down"]), None
+
+    def loss(params, tokens):
+        stacked = {k: w for k, w in params.items() if k != "words"}
+        x, _ = lax.scan(jax.checkpoint(layer), lay(params["words"][tokens]), stacked)
+        logits = jnp.einsum("bsd,vd->bsv", x, params["words"])
+        return jax.nn.logsumexp(logits, -1).mean()
+
+    return compiled(loss, params, aval(mesh, (B, S), *tokens_cut, dtype=jnp.int32))
+
+
+WHOLE = dict.fromkeys(("qkv", "out", "up", "down", "words"), ())
+
+
+@row
+def decoder_data():
+    return decoder(mesh_of(data=8), WHOLE, ("data",), ("data",))
+
+
+@row
+def decoder_fsdp():
+    cut = {
+        "qkv": (None, "data"), "out": (None, None, None, "data"), "up": (None, "data"),
+        "down": (None, None, "data"), "words": (None, "data"),
+    }  # fmt: skip
+    return decoder(mesh_of(data=8), cut, ("data",), ("data",))
+
+
+BY_HEADS = {
+    "qkv": (None, None, None, "model"), "out": (None, "model"), "up": (None, None, "model"),
+    "down": (None, "model"), "words": ("model",),
+}  # fmt: skip
+
+
+@row
+def decoder_tensor():
+    return decoder(mesh_of(data=2, model=4), BY_HEADS, ("data",), ("data",))
+
+
+@row
+def decoder_sequence():
+    return decoder(mesh_of(data=2, model=4), BY_HEADS, ("data",), ("data", "model"))
+
+
+@row
+def decoder_2x2x2():
+    cut = {
+        "qkv": (None, "fsdp", None, "model"), "out": (None, "model", None, "fsdp"),
+        "up": (None, "fsdp", "model"), "down": (None, "model", "fsdp"), "words": ("model", "fsdp"),
+    }  # fmt: skip
+    batch = (("data", "fsdp"),)
+    return decoder(mesh_of(data=2, fsdp=2, model=2), cut, batch, batch)
+
+
+# ------------------------------------------------------------------------------------------------- others
+@row
+def experts():
+    mesh = mesh_of(data=2, expert=4)
+    params = {
+        "gate": aval(mesh, (D, 8)), "up": aval(mesh, (8, D, F), "expert"),
+        "down": aval(mesh, (8, F, D), "expert"),
+    }  # fmt: skip
+
+    def loss(w, x):
+        chosen = jax.nn.softmax(x @ w["gate"])
+        hidden = jnp.tanh(jnp.einsum("td,edf->etf", x, w["up"]))
+        return (jnp.einsum("etf,efd,te->td", hidden, w["down"], chosen) ** 2).mean()
+
+    return compiled(loss, params, aval(mesh, (B * S, D), "data"))
+
+
+@row
+def convnet():
+    mesh = mesh_of(data=8)
+    shapes = {"one": (3, 3, 3, 16), "two": (3, 3, 16, 32), "out": (32, 10)}
+    params = {name: aval(mesh, shape) for name, shape in shapes.items()}
+
+    def loss(w, x):
+        for name in ("one", "two"):
+            numbers = ("NHWC", "HWIO", "NHWC")
+            made = lax.conv_general_dilated(x, w[name], (2, 2), "SAME", dimension_numbers=numbers)
+            x = jax.nn.relu(made)
+        return jax.nn.logsumexp(x.mean((1, 2)) @ w["out"], -1).mean()
+
+    return compiled(loss, params, aval(mesh, (16, 16, 16, 3), "data"))
+
+
+@row
+def lstm():
+    mesh = mesh_of(data=4, model=2)
+    params = {name: aval(mesh, (D, 4, D), None, None, "model") for name in ("x", "h")}
+
+    def loss(w, x):
+        def step(carry, x):
+            h, c = carry
+            i, f, g, o = jnp.moveaxis(
+                jnp.einsum("bd,dke->bke", x, w["x"]) + jnp.einsum("bd,dke->bke", h, w["h"]), 1, 0
+            )
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+        start = jnp.zeros((B, D)), jnp.zeros((B, D))
+        return (lax.scan(step, start, jnp.moveaxis(x, 1, 0))[0][0] ** 2).mean()
+
+    return compiled(loss, params, aval(mesh, (B, 8, D), "data"))
+
+
+@row
+def ranking():
+    """Tables of words cut by rows, which are most of the model."""
+    mesh = mesh_of(data=8)
+    params = {
+        "users": aval(mesh, (1024, 16), "data"), "items": aval(mesh, (2048, 16), "data"),
+        "top": aval(mesh, (32, 1)),
+    }  # fmt: skip
+
+    def loss(w, users, items):
+        both = jnp.concatenate([w["users"][users], w["items"][items].mean(1)], -1)
+        return (jnp.tanh(both @ w["top"]) ** 2).mean()
+
+    ints = lambda shape: aval(mesh, shape, "data", dtype=jnp.int32)
+    return compiled(loss, params, ints((64,)), ints((64, 8)))
+
+
+@row
+def log_sum_exp():
+    """Over an axis that is cut."""
+    mesh = mesh_of(x=8)
+    x = aval(mesh, (64, 64), None, "x")
+    return jax.jit(lambda x: jax.nn.logsumexp(x, -1)).lower(x).compile()
+
+
+# ------------------------------------------------------------------------------------------------ counting
+SIZES = {"f32": 4, "s32": 4, "u32": 4, "pred": 1, "bf16": 2, "s8": 1, "u8": 1, "f64": 8, "s64": 8}
+KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter|ragged-all-to-all"
+CALLED = re.compile(r"(?:body|condition|calls|to_apply|branch_computations)=\{?%?([\w.\-]+)")
+
+
+def elements(dimensions):
+    return int(np.prod([int(n) for n in dimensions.split(",") if n], dtype=int))
+
+
+def counted(text):
+    """``{kind: [count, bytes]}`` of an optimized program, loops as often as they run."""
+    bodies, name = {}, None
+    for line in text.splitlines():
+        head = re.match(r"(ENTRY )?%?([\w.\-]+) .*\{$", line)
+        if head and not line.startswith(" "):
+            name = "ENTRY" if head[1] else head[2]
+            bodies[name] = []
+        elif name:
+            bodies[name].append(line)
+    found = {}
+
+    def walk(name, times):
+        for line in bodies.get(name, ()):
+            kind = re.match(rf"\s*(?:ROOT )?%?[\w.\-]+ = (.*?) ({KINDS})(?:-start)?\(", line)
+            if kind:
+                arrays = re.findall(r"(\w+)\[([\d,]*)\]", kind[1])
+                size = sum([SIZES.get(t, 0) * elements(d) for t, d in arrays])
+                entry = found.setdefault(kind[2], [0, 0])
+                entry[0] += times
+                entry[1] += times * size
+                continue
+            rounds = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+            for called in CALLED.findall(line):
+                walk(called, times * (int(rounds[1]) if rounds else 1))
+
+    walk("ENTRY", 1)
+    return dict(sorted(found.items()))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:] or ROWS:
+        made = ROWS[name]()
+        memory = made.memory_analysis().temp_size_in_bytes
+        print(json.dumps([name, counted(made.as_text()), memory]), flush=True)

@@ -1,0 +1,70 @@
+"""Write docs/collectives.md: what training steps send in each layout, under Rabbet and under JAX.
+
+    python tools/write/collectives.py [v5e:2x4 ...]
+
+Compiles the programs of tests/parity/layouts.py for eight CPU devices, and for each topology that is named
+(whose compiler has to be installed): minutes. jax has to be installed, as for the parity tests.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = (
+    "# What layouts send\n\n"
+    "Made by `tools/write/collectives.py`; do not edit. One step of gradient descent of each model over "
+    "eight devices, compiled: collective operations of one device as their number and the bytes of their "
+    "results, loops as often as they run. The programs are in `tests/parity/layouts.py`; a test compares the "
+    "bytes of some of them with JAX's at each change, and an exhaustive one all.\n\n"
+    "Where Rabbet sends more on the CPU it is the indices of words: what is looked up outside of a table is "
+    "read from its last row, and the gradient goes to that row (JAX's is lost), so that the indices of the "
+    "update are others than those of the look-up, and are gathered, too.\n"
+)
+
+
+def found(which, topology):
+    """The lines of one run, by name."""
+    more = {"LAYOUT_TOPOLOGY": topology} if topology else {}
+    if which == "jax":
+        more["JAX_PLATFORMS"] = "cpu"
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "tests/parity/layouts.py"), which], capture_output=True, text=True,
+        check=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **more},
+    )  # fmt: skip
+    rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("[")]
+    return {name: (kinds, memory) for name, kinds, memory in rows}
+
+
+def shown(kinds):
+    return ", ".join([f"{count} {kind}" for kind, (count, _) in kinds.items()]) or "none"
+
+
+def table(topology):
+    """The rows of one topology."""
+    ours, theirs = found("rabbet", topology), found("jax", topology)
+    lines = [
+        "", f"## {topology or 'cpu:8'}", "",
+        "| program | operations | bytes | under JAX | bytes | ratio | temporary memory, ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, (kinds, memory) in ours.items():
+        other, held = theirs[name]
+        sent, by_jax = [sum([size for _, size in k.values()]) for k in (kinds, other)]
+        ratio = f"{sent / by_jax:.3f}" if by_jax else ""
+        held = f"{memory / held:.2f}" if held else ""
+        lines.append(
+            f"| {name} | {shown(kinds)} | {sent:,} | {shown(other)} | {by_jax:,} | {ratio} | {held} |"
+        )
+    return lines
+
+
+def main(topologies):
+    lines = [HEAD.rstrip("\n"), *[line for t in ("", *topologies) for line in table(t)]]
+    (ROOT / "docs/collectives.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
