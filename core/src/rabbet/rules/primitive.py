@@ -70,7 +70,8 @@ class CallSignature:
         if not primitive.operands:
             return None
         shape_rule = inspect.signature(primitive.abstract).parameters.values()
-        parameters = [p for p in shape_rule if p.kind is p.KEYWORD_ONLY]
+        # Types of a shape rule are types of types: a caller gives arrays.
+        parameters = [p.replace(annotation=p.empty) for p in shape_rule if p.kind is p.KEYWORD_ONLY]
         return inspect.Signature([*map(_operand, primitive.operands), *parameters])
 
 
