@@ -32,9 +32,9 @@ def module_name(path):
 MODULES = {module_name(path): path for path in CORE.rglob("*.py")}
 
 
-def nearest(name):
-    """The module of core that a dotted name is, or lies in; None outside core."""
-    while name and name not in MODULES:
+def nearest(name, modules=MODULES):
+    """The module (of core) that a dotted name is, or lies in; None outside."""
+    while name and name not in modules:
         name = name.rpartition(".")[0]
     return name or None
 
@@ -55,7 +55,7 @@ class WithoutTypes(ast.NodeTransformer):
         return None if getattr(node.test, "id", "") == "TYPE_CHECKING" else node
 
 
-def imports(path):
+def imports(path, modules=MODULES):
     """(line, module of core) of every import at any depth, and of every ``package.module`` that is read."""
     tree = WithoutTypes().visit(ast.parse(path.read_text(), str(path)))
     known = {}
@@ -64,17 +64,17 @@ def imports(path):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 known[alias.asname or alias.name] = full
-                yield node.lineno, nearest(full)
+                yield node.lineno, nearest(full, modules)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 known.setdefault(alias.asname or alias.name.partition(".")[0], alias.asname and alias.name)
-                yield node.lineno, nearest(alias.name)
+                yield node.lineno, nearest(alias.name, modules)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             first, _, rest = (dotted(node) or "").partition(".")
             if first in known:
                 full = f"{known[first] or first}.{rest}"
-                if full in MODULES:
+                if full in modules:
                     yield node.lineno, full
 
 
@@ -116,6 +116,32 @@ def test_circles_are_found():
 def test_no_circle_within_core_not_even_a_deferred_one():
     # A subpackage stands for its __init__ alone: what it gathers may use its siblings.
     assert circles(GRAPH) == []
+
+
+# Circles that are still there, by a module of each that closes it within a function: none may be added.
+KNOWN_CIRCLES = {
+    "rabbet.random.generators", "rabbet.scipy.special.beta_values", "rabbet.experimental.sparse.interpreter",
+    "rabbet.export.symbolic.expressions", "rabbet.export.container", "rabbet_collectives.varying",
+    "rabbet.numpy.support.array_api", "rabbet_parallel.named", "rabbet_plan.planning", "rabbet_jit.cells", "rabbet_pjrt_cuda.kernels",
+}  # fmt: skip
+
+
+def test_no_new_circle_within_a_package():
+    found = set()
+    for folder in PLUGINS:
+        sources = folder / "src"
+        modules = {}
+        for path in sources.rglob("*.py"):
+            parts = path.relative_to(sources).with_suffix("").parts
+            modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        graph = {
+            name: {inner for _, inner in imports(path, modules) if inner is not None and inner != name}
+            for name, path in modules.items()
+        }
+        for circle in circles(graph):
+            found.add(next((name for name in circle if name in KNOWN_CIRCLES), str(circle)))
+    assert found - KNOWN_CIRCLES == set()
+    assert KNOWN_CIRCLES - found == set(), "these are gone: take them off the list"
 
 
 def test_every_module_has_its_row():
