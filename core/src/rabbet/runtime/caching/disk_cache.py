@@ -2,8 +2,8 @@
 
 Entries are native code, so the folder must be ours alone: it is made with mode 0700, and a file that somebody
 else owns or may write to is not used. In a folder that others may write to, entries are signed with a key of
-this user's and bear a mark of it in their names: what others put there is never loaded. An entry is named by a
-hash of everything that its code depends on (`key`), and starts with a checksum of that name and of its
+this user's and bear a mark of it in their names: what others put there is never loaded. An entry is named by
+a hash of everything that its code depends on (`key`), and starts with a checksum of that name and of its
 contents: XLA does not notice a flipped byte in machine code, and files can come to bear each other's names.
 
 Nothing here ever fails a computation. What cannot be read is a miss, what cannot be written is left out,
