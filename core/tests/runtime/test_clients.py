@@ -113,7 +113,10 @@ def raising(error):
     [
         ({"make_client": raising(SystemExit("enough"))}, "does not start: enough"),
         ({"make_client": lambda options: None}, "does not start"),
-        ({"obstacle": raising(KeyError("driver"))}, r"its function obstacle\(\) \(.*test_clients.py:\d+\) raised KeyError: 'driver'"),
+        (
+            {"obstacle": raising(KeyError("driver"))},
+            r"its function obstacle\(\) \(.*test_clients.py:\d+\) raised KeyError: 'driver'",
+        ),
     ],
 )
 def test_whatever_a_backend_does_another_is_used(broken, said):
