@@ -115,7 +115,7 @@ def raising(error):
         ({"make_client": lambda options: None}, "does not start"),
         (
             {"obstacle": raising(KeyError("driver"))},
-            r"obstacle\(\) \(.*test_clients.py:\d+\) raised KeyError: 'driver'",
+            r"its function obstacle\(\) \(.*test_clients.py:\d+\) raised KeyError: 'driver'",
         ),
     ],
 )

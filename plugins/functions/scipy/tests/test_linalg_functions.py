@@ -30,6 +30,18 @@ def test_exponential_at_every_degree(size):
     close([x / s for x, s in zip(found, scale)], [x / s for x, s in zip(change, scale)], rtol=0, atol=1e-12)
 
 
+def test_exponentials_do_not_change_each_other():
+    """A NaN in a batch hid the largest norm, by which the degree is chosen."""
+    good = np.stack([np.eye(3), np.diag([3.0, 2.0, 1.0])])
+    bad = [np.full((1, 3, 3), x) for x in (np.nan, np.inf, 1e30, 30.0)]
+    close(linalg.expm(ours(np.concatenate([*bad, good])))[-2:], linalg.expm(ours(good)), rtol=1e-14)
+
+
+def test_a_matrix_without_a_root():
+    assert np.isnan(linalg.sqrtm(ours(np.array([[0.0, 1.0], [0.0, 0.0]])))).all()
+    assert (linalg.sqrtm(ours(np.zeros((2, 2)))) == 0).all()
+
+
 @pytest.mark.needs("bfloat16")
 @pytest.mark.narrow
 def test_exponential_far_from_normal():

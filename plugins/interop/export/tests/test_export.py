@@ -197,7 +197,37 @@ def test_native_functions_that_nobody_promises():
         export.export(jitted)(X)
     check = export.DisabledSafetyCheck.custom_call("somebodys_function")
     program = export.export(jitted, disabled_checks=[check])(X)
-    assert export.deserialize(program.serialize()).disabled_safety_checks == (check,)
+    found = export.deserialize(program.serialize())
+    assert found.disabled_safety_checks == (check,)
+    with pytest.raises(export.ExportError, match=r"calls native .*: somebodys_function\n.*trusted=True"):
+        rb.jit(found.call).lower(X)
+    trusted = export.deserialize(program.serialize(), trusted=True)
+    assert "somebodys_function" in rb.jit(trusted.call).lower(X).as_text()
+    with pytest.raises(TypeError, match="trusted is True or False"):
+        export.deserialize(program.serialize(), trusted="no")
+
+
+MODULE = """module {{ func.func public @main(%arg0: tensor<f32>) -> tensor<f32> {{
+%0 = stablehlo.custom_call {} : (tensor<f32>) -> tensor<f32>
+return %0 : tensor<f32> }} }}"""
+
+
+@pytest.mark.parametrize("call", [
+    "@xla_ffi_python_cpu_callback(%arg0)", '@"a strange name"(%arg0)',
+    '@xla_python_cpu_callback(%arg0) {backend_config = "140737488355328"}',
+])  # fmt: skip
+def test_forged_calls_of_this_process_are_refused(call):
+    """Bytes of a stranger: the program calls Python's way back, with an address of its own choice."""
+    import dataclasses
+
+    from rabbet.extend.native import stablehlo_versions, to_portable
+
+    honest = export.export(rb.jit(lambda x: x + 1))(np.float32(1))
+    module = to_portable(MODULE.format(call), stablehlo_versions()[0])
+    forged = dataclasses.replace(honest, mlir_module_serialized=module)
+    found = export.deserialize(forged.serialize())
+    with pytest.raises(export.ExportError, match="was read from bytes, and calls native functions"):
+        found.call(np.float32(1))
 
 
 def test_vmap_has_no_rule(program):

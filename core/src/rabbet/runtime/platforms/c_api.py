@@ -18,6 +18,7 @@ from typing import Any
 from rabbet.errors import PluginError
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms.backends import Backend, no_obstacle
+from rabbet.runtime.platforms.shared_libraries import missing_libraries
 
 # What the header of an ELF file says of the processor it is for.
 ELF = b"\x7fELF"
@@ -146,7 +147,9 @@ class Library:
             adapter.load_pjrt_plugin(self.platform, self.path())
         except adapter.XlaRuntimeError as error:
             message = f"the PJRT library of {self.platform!r} does not load: {error}"
-            raise PluginError("\n  ".join(filter(None, (message, self._advice)))) from error
+            absent = missing_libraries(self.path() or "")
+            needed = f"it needs libraries that are not found here: {', '.join(absent)}" if absent else ""
+            raise PluginError("\n  ".join(filter(None, (message, needed, self._advice)))) from error
 
     def build(self) -> str:
         """Return text that differs between builds of the library."""

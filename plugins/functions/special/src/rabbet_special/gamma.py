@@ -68,8 +68,10 @@ def lower_digamma(op, x):
 
 
 polygamma = binary(
-    "polygamma", "chlo.polygamma",
-    """the derivative number m of digamma, for whole m and x > 0
+    "polygamma", None,
+    """the derivative number m of digamma, for whole m
+
+    At 0, -1, -2, ... it is infinite for odd m and NaN for even m.
 
     >>> lax.polygamma(1.0, rnp.array([1.0]))
     Array([1.644934], dtype=float32)
@@ -85,6 +87,39 @@ zeta = binary(
     """,
     ("x", "q"),
 )  # fmt: skip
+
+
+@polygamma.rule("lower")
+def lower_polygamma(op, m, x):
+    """XLA's version, which is for x > 0; what is below is only computed where something is."""
+    a, b = op.in_avals
+    m, x = op.broadcast_operand(m, a, op.out.shape), op.broadcast_operand(x, b, op.out.shape)
+    value = op.emit(f"chlo.polygamma {m}, {x} : {op.out.mlir}, {op.out.mlir} -> {op.out.mlir}")
+    return op.write(mirrored, [op.out.strong()] * 3, [m, x, value])[0]
+
+
+def mirrored(m, x, value):
+    below = lax.bitwise_and(lax.le(x, 0.0), lax.gt(m, 0.0))
+    anywhere = lax.reduce_or(below, axes=tuple(range(below.ndim)))
+
+    def reflected(m, x, value):
+        return lax.select(below, polygamma_below(m, x), value)
+
+    return [lax.cond(anywhere, reflected, lambda m, x, value: value, m, x, value)]
+
+
+def polygamma_below(m, x):
+    """For ``x <= 0``: the sum of ``(x + k) ** -(m + 1)`` over all whole ``k``, which is periodic, without
+    those below 0 (DLMF 5.15.1). Both distances to the next whole numbers are exact.
+    """
+    sign = lax.sub(1.0, mul(lax.rem(m, 2.0), 2.0))  # (-1) ** m
+    power = add(m, 1.0)
+    left, right = lax.sub(x, lax.floor(x)), lax.sub(lax.ceil(x), x)
+    other = lax.sub(zeta(power, right), zeta(power, lax.sub(1.0, x)))
+    total = lax.sub(zeta(power, left), mul(sign, other))
+    pole = lax.select(lax.gt(sign, 0.0), lax.full_like(x, np.nan), lax.full_like(x, np.inf))
+    out = mul(mul(neg(sign), lax.exp(lgamma(power))), total)
+    return lax.select(lax.eq(left, 0.0), pole, out)
 
 
 @polygamma.rule("jvp")

@@ -39,7 +39,7 @@ def unary(name, hlo, *, derivative=None, doc=""):
 
 def binary(name, hlo, doc, operands):
     """Make a binary elementwise primitive on floats of one CHLO operation, with the names of its operands;
-    its jvp rule follows the call.
+    its jvp rule follows the call. Without an operation, so does the rule for ``lower``.
     """
 
     def abstract(x, y):
@@ -47,13 +47,14 @@ def binary(name, hlo, doc, operands):
 
     primitive = Primitive(name, abstract, kinds=("elementwise",), operands=operands, doc=doc)
 
-    @primitive.rule("lower")
     def lower_binary(op, x, y):
         a, b = op.in_avals
         out = op.out
         x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}, {out.mlir} -> {out.mlir}")
 
+    if hlo is not None:
+        primitive.rule("lower")(lower_binary)
     return primitive
 
 

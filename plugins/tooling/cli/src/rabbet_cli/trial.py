@@ -37,7 +37,8 @@ def can_try(backend):
 def trouble(backend, what):
     """Return how a process ends in which a backend is used, or None if it ends by itself.
 
-    An error that is raised there is none of that: here it is raised as well, and can be caught.
+    An error that is raised there while devices start is none of that: here it is raised as well, and can be
+    caught.
 
     Args:
       backend: a `Backend`.
@@ -48,7 +49,7 @@ def trouble(backend, what):
         return None
     owner = [r.package for r in of("rabbet.backends") if r.name == backend.platform and not r.broken]
     ended = in_child(PROGRAM, backend.platform, what, package=owner[0] if owner else None)
-    if ended is None or ended.startswith("it raised"):
+    if ended is None or (ended.startswith("it raised") and what == "start"):
         return None
     return f"to {what} {ended}"
 

@@ -7,6 +7,7 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
+from rabbet.export.checks import check_calls
 from rabbet.export.devices import layouts_in
 from rabbet.export.errors import ExportError
 from rabbet.export.modules import leaf_name
@@ -234,6 +235,8 @@ def functions_of(exported, types, outs, number):
     key = ("functions", *types, number) if refined else "functions"
     if key not in exported._kept:
         text = exported.mlir_module()
+        if not exported._trusted:
+            check_calls(exported.fun_name, text)
         prefix = f"exported_{exported.digest}"
         if refined:
             text = at_shapes(exported, text, types, outs, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rabbet.export.errors import ExportError
@@ -23,6 +24,8 @@ STABLE_FAMILIES = (
     "lapack_", "cusolver_", "cublas_", "cusparse_", "hipsolver_", "hipblas_", "hipsparse_", "chlo.", "mhlo.",
 )  # fmt: skip
 # Functions of this process: nobody else can call them.
+CALL = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
+ANY_CALL = re.compile(r"stablehlo\.custom_call")
 PYTHON = ("xla_ffi_python_", "xla_python_", "xla_ffi_partitioned_python_")
 
 
@@ -63,6 +66,33 @@ class DisabledSafetyCheck:
     __repr__ = __str__
 
 
+def strangers(targets):
+    """Those of native functions that neither XLA nor a package promises to keep."""
+    promised = [calls for calls in all_native_calls() if calls.stable]
+    return sorted(
+        t for t in targets
+        if t not in STABLE and not t.startswith(STABLE_FAMILIES) and not any(c.knows(t) for c in promised)
+    )  # fmt: skip
+
+
+def check_calls(name, text):
+    """Refuse native functions that a program calls that nobody said to trust.
+
+    Raises:
+      ExportError: names them, and what to do.
+    """
+    found = ["".join(each) for each in CALL.findall(text)]
+    refused = strangers(set(found))
+    if len(found) < len(ANY_CALL.findall(text)):
+        refused.append("one whose name cannot be read")
+    if refused:
+        raise ExportError(
+            f"{name!r} was read from bytes, and calls native functions of this process: "
+            f"{', '.join(refused)}\n"
+            "  to call it nevertheless, where you trust whoever made it: deserialize(blob, trusted=True)"
+        )
+
+
 def check_targets(name, targets, disabled):
     """Refuse native functions that may not be there where the artifact is run.
 
@@ -70,11 +100,7 @@ def check_targets(name, targets, disabled):
       ExportError: names them, and what to do.
     """
     allowed = {check.is_custom_call() for check in disabled}
-    promised = [calls for calls in all_native_calls() if calls.stable]
-    strange = sorted(
-        t for t in targets
-        if t not in STABLE and not t.startswith(STABLE_FAMILIES) and not any(c.knows(t) for c in promised)
-    )  # fmt: skip
+    strange = strangers(targets)
     python = [t for t in strange if t.startswith(PYTHON)]
     if python:
         raise NotImplementedError(
@@ -91,4 +117,4 @@ def check_targets(name, targets, disabled):
         )
 
 
-__all__ = ["DisabledSafetyCheck", "check_targets"]
+__all__ = ["DisabledSafetyCheck", "check_calls", "check_targets"]

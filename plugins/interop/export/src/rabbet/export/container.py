@@ -123,15 +123,22 @@ def check_fields(check):
 # Reading ------------------------------------------------------------------------------------------
 
 
-def deserialize(blob: bytes | bytearray) -> Exported:
+def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     """The ``Exported`` of bytes that ``Exported.serialize`` made, here or in JAX.
 
-    Loading looks at the description only; the program is compiled when it is called, and then does what it
-    does: load what you trust.
+    Loading looks at the description only; the program is compiled when it is called. A program computes, and
+    can call native functions of this process, with attributes that it chooses itself: those that Python
+    functions are called by take addresses of memory. So calls of others than the libraries of linear algebra
+    and what XLA brings are refused, unless you trust whoever made it.
+
+    Args:
+      blob: the bytes.
+      trusted: whether the program may call any native function that is registered here.
 
     Raises:
       ExportError: for bytes that are no artifact or are damaged, for one written in a newer layout, and for
-        one with nodes of classes that are not registered for serialization here.
+        one with nodes of classes that are not registered for serialization here. When it is called: for
+        native functions that it may not call.
 
     Example:
       >>> from rabbet import export
@@ -141,6 +148,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes bytes, as Exported.serialize returns, got {type(blob).__name__}")
+    if type(trusted) is not bool:
+        raise TypeError(f"deserialize: trusted is True or False, got {trusted!r:.60}")
     data = bytes(blob)
     tail = len(data) - len(MARK) - DIGEST_SIZE
     if tail > 0 and data[tail : tail + len(MARK)] == MARK:
@@ -151,14 +160,14 @@ def deserialize(blob: bytes | bytearray) -> Exported:
             )
         data = content
     try:
-        return read(Buffer(data).root())
+        return read(Buffer(data).root(), trusted)
     except Damaged as error:
         raise ExportError(
             f"deserialize: these bytes ({len(data)}) are no exported program, or a damaged one: {error}"
         ) from None
 
 
-def read(table):
+def read(table, trusted):
     """The ``Exported`` of a table."""
     version = table.number(F.VERSION, "H")
     if not OLDEST_READ <= version <= VERSION:
@@ -200,18 +209,19 @@ def read(table):
         calling_convention_version=table.number(F.CONVENTION, "H"),
         module_kept_var_idx=kept,
         uses_global_constants=bool(table.number(F.GLOBALS, "B")),
-        _get_vjp=vjp_of(table),
+        _get_vjp=vjp_of(table, trusted),
+        _trusted=trusted,
         _in_layouts=devices.numbered(table, F.NAMED_SHARDINGS, F.IN_SHARDING_NUMBERS, len(in_avals)),
         _out_layouts=devices.numbered(table, F.NAMED_SHARDINGS, F.OUT_SHARDING_NUMBERS, len(out_avals)),
     )
 
 
-def vjp_of(table) -> Callable[[Any], Any] | None:
+def vjp_of(table, trusted) -> Callable[[Any], Any] | None:
     """The derivative that was written along."""
     inner = table.table(F.VJP)
     if inner is None:
         return None
-    found = read(inner)
+    found = read(inner, trusted)
     return lambda exported: found
 
 

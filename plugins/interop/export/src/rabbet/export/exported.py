@@ -64,6 +64,7 @@ class Exported:
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
     _in_layouts: tuple[Any, ...] = field(default=(), repr=False)  # of each leaf a ``devices.Laid``, or None
     _out_layouts: tuple[Any, ...] = field(default=(), repr=False)
+    _trusted: bool = field(default=True, repr=False)  # what it calls is not looked at
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what calls make once
 
     def mlir_module(self, serialized: bool = True) -> str:

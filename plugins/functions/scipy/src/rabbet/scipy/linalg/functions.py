@@ -23,8 +23,8 @@ def sqrtm(A: Array, blocksize: int = 1) -> Array:
       blocksize: not used.
 
     Returns:
-      of the shape of ``A``, complex. For a singular ``A`` there may be no root; the result is not finite then
-      or not exact.
+      of the shape of ``A``, complex. For a singular ``A`` there may be no root; the result is NaN then, or
+      not exact where roundings hide it.
 
     Derivatives are solutions of ``x dx + dx x = dA``, which exist where no two eigenvalues of ``x`` add up to
     zero.
@@ -52,6 +52,9 @@ def root_parts(A):
 
     def step(j, r):
         x = shifted_solve(r, column(d[..., None, :], j)[..., 0], column(t, j), places < j)
+        # Equal eigenvalues of 0 with something left between them: there is no root.
+        sums = diagonal(r) + column(d[..., None, :], j)
+        x = where((places < j) & (sums == 0) & (x != 0), rnp.nan, x)
         x = where(places == j, d, x)
         return with_column(r, x, j)
 
