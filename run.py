@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Set up what is needed, inside this folder, and run it.
 
+    python3 run.py install            Rabbet into .env: core, the CPU and the standard packages, for trying it out
     python3 run.py digits             train the digits demo
     python3 run.py test               run the tests: every environment of tox.ini whose interpreter is here
     python3 run.py test lint docs     run some of them, two at a time; each is printed when it ends
@@ -67,6 +68,35 @@ def bootstrap():
         ).stdout.strip()
         subprocess.run([sys.executable, "-m", "pip", *quiet, "--target", library, "pip"], check=True)
         subprocess.run([PYTHON, "-m", "pip", *quiet, *TOOLS], check=True)
+
+
+def standard_folders():
+    """The folders of core, the CPU and the packages that the distribution `rabbet` requires."""
+    import tomllib  # Python 3.11 or newer, as all of Rabbet
+
+    files = [
+        file for where in ("core", "pjrt_*", "plugins/*/*") for file in ROOT.glob(f"{where}/pyproject.toml")
+    ]
+    read = {file.parent: tomllib.loads(file.read_text()) for file in sorted(files)}
+    about = {folder: text.get("tool", {}).get("rabbet", {}) for folder, text in read.items()}
+    return [folder for folder, said in about.items() if "extra" not in said]
+
+
+def install():
+    """Make .env, or use it, and install Rabbet there as users have it: no tests, clusters or other frameworks."""
+    env = ROOT / ".env"
+    python = env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not works(python, "-m", "pip", "--version"):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", env], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # hatchling builds all packages: with one installed, pip need not fetch one for each of them.
+    for command in ([*pip, "hatchling>=1.27"], [*pip, "--no-build-isolation", *standard_folders()]):
+        code = subprocess.run(command, cwd=ROOT).returncode
+        if code:
+            return code
+    size = sum(file.stat().st_size for file in env.rglob("*") if file.is_file() and not file.is_symlink())
+    print(f"Rabbet is in {env.name} ({size / 1e6:.0f} MB). Try: {python.relative_to(ROOT)} -m rabbet doctor")
+    return 0
 
 
 def tox_command(*arguments):
@@ -190,11 +220,13 @@ def main(arguments):
     if sys.version_info < (3, 11):  # noqa: UP036  (whoever runs this may have an older one)
         sys.exit(f"Rabbet needs Python 3.11 or newer; this is {sys.version.split()[0]} at {sys.executable}")
     command, *rest = arguments or ["help"]
-    if command not in ("digits", "test", "tox", "environments"):
+    if command not in ("install", "digits", "test", "tox", "environments"):
         sys.exit(__doc__)
     if command == "environments":
         names = listed()
         return print(json.dumps(names) if rest == ["--json"] else "\n".join(names))
+    if command == "install":
+        return install()
     bootstrap()
     if command == "digits":
         return tox("run", "-q", "-e", "digits", *(["--", *rest] if rest else []))

@@ -1,0 +1,116 @@
+"""``rabbet check PATH``: what a project written for JAX uses of it, and what becomes of that on Rabbet."""
+
+import json
+import pathlib
+import sys
+
+from rabbet.extend.commands import print_table
+
+from rabbet_jax import reading_projects
+from rabbet_jax.reading_projects import ABSENT, DIFFERS, HERE, PRIVATE, SERVED
+
+HELP = "read a project written for JAX: which of the names that it uses are here"
+ORDER = (ABSENT, PRIVATE, SERVED, DIFFERS, HERE)
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "path", type=pathlib.Path, help="a file or a folder; nothing in it is run or imported"
+    )
+    parser.add_argument("--json", action="store_true", help="for other programs")
+    parser.add_argument("--all", action="store_true", help="also list the names that are simply here")
+    parser.add_argument("--rewrite", action="store_true", help="show how imports would change (needs libcst)")
+    parser.add_argument("--apply", action="store_true", help="with --rewrite: change the files")
+
+
+def run(args):
+    """0 where every name is here, served or differs; 1 where one is absent; 2 where nothing can be read."""
+    if not args.path.exists():
+        print(f"rabbet check: there is no {args.path}", file=sys.stderr)
+        return 2
+    if args.apply and not args.rewrite:
+        print("rabbet check: --apply changes files with --rewrite only", file=sys.stderr)
+        return 2
+    if args.rewrite:
+        return rewrite(args.path, args.apply)
+    uses, libraries, unread = reading_projects.read(args.path)
+    found = reading_projects.look_up_all(uses)
+    rows = sorted(found.items(), key=lambda item: (ORDER.index(item[1][0].state), item[0]))
+    if args.json:
+        print(json.dumps(as_data(rows, libraries, unread), indent=1))
+    else:
+        show(rows, libraries, unread, args.all)
+    if not uses and unread:
+        return 2
+    return int(any(state.state == ABSENT for state, _ in found.values()))
+
+
+def as_data(rows, libraries, unread):
+    """The answer as what JSON can hold."""
+    names = [
+        {
+            "name": name,
+            "state": state.state,
+            "where": state.where,
+            "uses": [f"{u.path}:{u.line}" for u in uses],
+        }
+        for name, (state, uses) in rows
+    ]
+    return {"names": names, "libraries": sorted(libraries), "unread": unread}
+
+
+def show(rows, libraries, unread, everything):
+    """The answer as a line, a table, and what it leaves open."""
+    counts = {state: sum(s.state == state for _, (s, _) in rows) for state in ORDER}
+    said = ", ".join([f"{n} {state}" for state, n in counts.items() if n])
+    print(f"{len(rows)} names of JAX: {said}" if rows else "no name of JAX is used here")
+    shown = [
+        (
+            name,
+            state.state,
+            f"{uses[0].path}:{uses[0].line}" + (f" and {len(uses) - 1} more" if uses[1:] else ""),
+            state.where,
+        )
+        for name, (state, uses) in rows
+        if everything or state.state != HERE
+    ]
+    if shown:
+        print_table(("name", "state", "first used", "on Rabbet"), shown)
+    for name in sorted(libraries):
+        print(f"library {name}: runs through rabbet_jax as far as docs/jax_libraries.md says")
+    for line in unread:
+        print(f"not read: {line}", file=sys.stderr)
+
+
+def rewrite(path, apply):
+    """Show the changes, or make them."""
+    try:
+        from rabbet_jax.rewriting import difference, rewritten
+
+        rewritten("")
+    except ModuleNotFoundError as error:
+        print(
+            f"rabbet check --rewrite needs {error.name}: pip install 'rabbet-jax-compat[check]'",
+            file=sys.stderr,
+        )
+        return 2
+    changed, remaining = 0, 0
+    for file in reading_projects.project_files(path):
+        before = file.read_text()
+        try:
+            after, left = rewritten(before)
+        except Exception as error:
+            print(f"not read: {file}: {error}", file=sys.stderr)
+            continue
+        remaining += len(left)
+        for line in left:
+            print(f"left: {file}: {line}", file=sys.stderr)
+        if after != before:
+            changed += 1
+            if apply:
+                file.write_text(after)
+            else:
+                print(difference(file, before, after), end="")
+    done = "changed" if apply else "would change; --apply changes them"
+    print(f"{changed} files {done}, {remaining} imports left")
+    return int(remaining > 0)
