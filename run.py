@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Set up what is needed, inside this folder, and run it.
 
-    python3 run.py install            Rabbet into .env: core, the CPU and the standard packages, for trying it out
+    python3 run.py install            Rabbet into .env: core, the CPU and the standard packages
     python3 run.py digits             train the digits demo
     python3 run.py test               run the tests: every environment of tox.ini whose interpreter is here
     python3 run.py test lint docs     run some of them, two at a time; each is printed when it ends
@@ -83,7 +83,7 @@ def standard_folders():
 
 
 def install():
-    """Make .env, or use it, and install Rabbet there as users have it: no tests, clusters or other frameworks."""
+    """Make .env, or use it, and install Rabbet there as users have it: without tests and other frameworks."""
     env = ROOT / ".env"
     python = env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not works(python, "-m", "pip", "--version"):
