@@ -86,7 +86,7 @@ def test_the_kit_compares_parts_with_the_whole(spec):
     from rabbet.testing.partitions import check_partition
 
     p = product(f"product_of_the_kit_{len(str(spec))}_{spec[0]}", lambda op, a, b: "i j, j k -> i k")
-    check_partition(lambda a, b: p(a, b), [A, B], [spec, ()], MESH)
+    check_partition(p, [put(A, *spec), put(B)])
 
 
 def test_the_kit_finds_a_wrong_rule():
@@ -99,4 +99,4 @@ def test_the_kit_finds_a_wrong_rule():
     )
     total.rule("partition")(lambda op, x: "i j -> i j")
     with pytest.raises(LawError, match="differ"):
-        check_partition(total, [A], [("x",)], MESH)
+        check_partition(total, [put(A, "x")])

@@ -11,17 +11,13 @@ import rabbet as rb
 from rabbet.testing.laws import LawError
 
 
-def check_partition(
-    function: Callable[..., Any], arrays: Sequence[Any], specs: Sequence[tuple], mesh: Any, *,
-    tolerance: float = 1e-5,
-) -> Any:  # fmt: skip
-    """A function computes over the devices of a mesh what it computes on one.
+def check_partition(function: Callable[..., Any], arrays: Sequence[Any], *, tolerance: float = 1e-5) -> Any:
+    """A function computes of arrays over several devices what it computes of them on one.
 
     Args:
       function: of arrays, such as a primitive with a rule ``partition``; it is compiled.
-      arrays: NumPy arrays.
-      specs: for each array the entries of a ``PartitionSpec``: how it lies.
-      mesh: of eight devices, say: ``rb.make_mesh((4, 2), ("x", "y"))``.
+      arrays: arrays that lie over the devices of a mesh, of eight devices, say:
+        ``rb.device_put(x, NamedSharding(mesh, P("x")))``.
       tolerance: relative.
 
     Returns:
@@ -31,25 +27,18 @@ def check_partition(
       LawError: the results differ.
 
     Example:
-      >>> import rabbet.numpy as rnp
       >>> from rabbet.testing.partitions import check_partition
-      >>> mesh = rb.make_mesh((1,), ("x",), devices=rb.devices()[:1])
-      >>> check_partition(lax.sin, [np.ones(4, np.float32)], [("x",)], mesh).shape
+      >>> check_partition(lax.sin, [rb.device_put(np.ones(4, np.float32))]).shape
       (4,)
     """
-    from rabbet.sharding import NamedSharding, PartitionSpec
-
-    wanted = function(*arrays)
-    spread = [
-        rb.device_put(x, NamedSharding(mesh, PartitionSpec(*spec)))
-        for x, spec in zip(arrays, specs, strict=True)
-    ]
-    got = rb.jit(function)(*spread)
+    wanted = function(*[np.asarray(x) for x in arrays])
+    got = rb.jit(function)(*arrays)
     for i, (a, b) in enumerate(zip(rb.tree.leaves(got), rb.tree.leaves(wanted), strict=True)):
         if not np.allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance, equal_nan=True):
+            laid = ", ".join([str(x.sharding) for x in arrays])
             raise LawError(
-                f"result {i} of {getattr(function, '__name__', function)!r} over {mesh} with {list(specs)}: "
-                f"the results differ from those on one device\n{np.asarray(a)}\nwanted\n{np.asarray(b)}"
+                f"result {i} of {getattr(function, '__name__', function)!r} of arrays that lie as {laid}: the "
+                f"results differ from those on one device\n{np.asarray(a)}\nwanted\n{np.asarray(b)}"
             )
     return got
 
