@@ -4,9 +4,9 @@ import functools
 from typing import Any, NamedTuple
 
 import rabbet as rb
+import rabbet.experimental.pallas as pl
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.experimental import pallas as pl
 from rabbet.experimental.pallas import tpu
 
 # What stands for a product that does not count; finite, so that a row in which none counts has no NaN.
