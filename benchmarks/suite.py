@@ -81,6 +81,11 @@ OPERATIONS = each(
     *"sort_1e6 cumsum_1e6 cumsum_rows gather_rows scatter_add_rows fft_64x16384 rfft_64x16384".split(),
 )
 COMPILING = {"compile_all_s": {}}
+# Beside jax's interpreter, in processor time; what a kernel costs beside the plain program has no limit here.
+INTERPRETED = {"matmul": 0.77, "softmax": 0.025, "layer_norm": 0.025, "flash": 0.77, "splash": 1.0}
+PALLAS = {f"{name}_ms": {"jax": limit} for name, limit in INTERPRETED.items()} | {
+    f"{name}_to_plain": {} for name in ("matmul_rows", *INTERPRETED)
+}
 ALL = ("rabbet", "jax", "torch", "numpy")
 
 
@@ -120,6 +125,7 @@ SUITE = (
     stepping("nbody.py", "torch_compile", "numpy"),
     Program("kernels.py", same("kernels.py", frameworks=ALL), KERNELS | COMPILING),
     Program("operations.py", same("operations.py"), OPERATIONS | COMPILING),
+    Program("pallas.py", same("pallas.py"), PALLAS),
     Program("micro.py", same("micro.py"), SMALL),
     *[over_devices(part) for part in DEVICES],
     growth("ops"),

@@ -25,3 +25,16 @@ def test_kernels_compile(platform, topology):
     refused = [line for line in ended.stdout.splitlines() if line.startswith("refused")]
     assert not refused, "\n".join(refused)
     assert ended.stdout.count("compiled") >= 100
+
+
+def test_the_memory_of_attention_grows_with_the_length(platform):
+    """Not with its square, in the gradient: four times the length takes four times the memory."""
+    script = SCRIPT.with_name("compile_attention.py")
+    ended = subprocess.run(
+        [sys.executable, str(script), platform, TOPOLOGIES[platform][0]], capture_output=True, text=True,
+        timeout=600, check=False, env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    short, long, plain = [int(line.split()[-1]) for line in ended.stdout.splitlines()]
+    assert long <= 4.2 * short
+    assert long < plain / 4

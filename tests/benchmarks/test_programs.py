@@ -16,7 +16,7 @@ from rabbet.testing.checks import COMPILE_FAST
 pytestmark = pytest.mark.exhaustive
 
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
-NAMES = ("harness", "mlp", "convnet", "lstm", "shallow_water", "nbody", "kernels", "growth")
+NAMES = ("harness", "mlp", "convnet", "lstm", "shallow_water", "nbody", "kernels", "growth", "pallas")
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,12 @@ def test_the_kernels_run(benchmarks):
     )
     assert ours["values"] == pytest.approx(numpys["values"], rel=1e-4, abs=1e-6)
     assert all(ours[f"{name}_ms"] > 0 for name in ours["values"])
+
+
+def test_the_kernels_of_pallas_run(benchmarks):
+    found = benchmarks["pallas"].measure("rabbet", "tiny", seconds=0)
+    assert set(found["values"]) == {"matmul", "matmul_rows", "softmax", "layer_norm", "flash"}
+    assert all(found[f"{name}_ms"] >= 0 for name in found["values"])
 
 
 def results_by_passes(fn, args, each):

@@ -122,8 +122,8 @@ def test_no_circle_within_core_not_even_a_deferred_one():
 KNOWN_CIRCLES = {
     "rabbet.random.generators", "rabbet.scipy.special.beta_values", "rabbet.experimental.sparse.interpreter",
     "rabbet.export.symbolic.expressions", "rabbet.export.container", "rabbet_collectives.varying",
-    "rabbet.numpy.support.array_api", "rabbet_parallel.named", "rabbet_plan.planning",
-    "rabbet_jit.cells", "rabbet_pjrt_cuda.kernels",
+    "rabbet.numpy.support.array_api", "rabbet_parallel.named", "rabbet_plan.planning", "rabbet_jit.cells",
+    "rabbet_pjrt_cuda.kernels",
 }  # fmt: skip
 
 

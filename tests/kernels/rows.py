@@ -8,6 +8,7 @@ is evaluated in NumPy; ``tests/aot`` compiles the same rows, and ``tools/check/k
 import dataclasses
 from collections.abc import Callable
 
+import attention
 import kernels
 import numpy as np
 import rabbet as rb
@@ -196,7 +197,7 @@ def rows():
     yield Row("squeezed", squeezed, (normal(3, 16, 128),), ("triton",))
     yield Row("counted", counted, (normal(8, 128),), ("triton",))
     yield Row("mapped", rb.vmap(softmax), (normal(3, 16, 128),))
-    for name, function, arguments, targets in kernels.KERNELS:
+    for name, function, arguments, targets in [*kernels.KERNELS, *attention.KERNELS]:
         yield Row(name, function, arguments, targets, 1e-4)
 
 

@@ -21,7 +21,20 @@ def evaluated(call, operands):
     return of_mosaic.run(text, call.grid, operands[:first], operands[first:], results, scratch, call.aliases)
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Loops of many programs: these three show what the others do.
+SHOWN = (
+    "attention bf16",
+    "attention, causal, grouped heads: gradient",
+    "attention, window, lengths left over",
+)
+
+
+def marked(name):
+    many = name.startswith("attention") and name not in SHOWN
+    return pytest.param(name, marks=pytest.mark.exhaustive) if many else name
+
+
+@pytest.mark.parametrize("name", map(marked, NAMES))
 def test_what_is_written_is_right(name):
     row = rows.ROWS[name]
     wanted = np.asarray(row.function(*row.arguments))

@@ -17,6 +17,7 @@
 ``sharding``           ``Sharding``: how arrays lie over several devices, and programs over them
 ``processes``          several processes: a store that they share, who looks after their programs
 ``shapes``             ``SymbolicDimension``: shapes that are not all numbers while a function is traced
+``cost``               what operations cost before they are compiled, and the table of such rules
 ``commands``           commands of ``rabbet`` and checks of ``rabbet doctor``
 =====================  ===============================================================================
 
@@ -31,7 +32,7 @@ import importlib
 
 DOORS = (
     "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
-    "wrapping", "native", "cells", "sharding", "processes", "commands", "shapes",
+    "wrapping", "native", "cells", "sharding", "processes", "commands", "shapes", "cost",
 )  # fmt: skip
 
 

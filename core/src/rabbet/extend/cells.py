@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from rabbet.trace.cells import Cell, Threading, Touched, contents, put_back, read, write
+from rabbet.trace.cells import Cell, Threading, Touched, contents, exchange, put_back, read, update, write
 
 __all__ = [
     "Cell",
     "Threading",
     "Touched",
     "contents",
+    "exchange",
     "put_back",
     "read",
+    "update",
     "write",
 ]
 

@@ -353,11 +353,14 @@ class Function:
                 primitive = eqn.op.primitive
                 if attributes:
                     start = len(self.lines)
+                cut_up = self._partitioned(eqn, inputs) if self.module.spread else None
                 try:
                     if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
                         raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
                     rule = rules.get(primitive) or find_rule(primitive)
-                    if keys or type(rule) is Decomposed or type(rule) is Through:
+                    if cut_up is not None:
+                        outs = cut_up
+                    elif keys or type(rule) is Decomposed or type(rule) is Through:
                         outs = self._apply(rule, eqn, inputs)
                     else:
                         outs = rule(Site(self, eqn), *inputs)
@@ -387,6 +390,13 @@ class Function:
         finally:
             self.loc, ctx.where = outer, outer_where
         return [env[v] if type(v) is Var else self._literal(v) for v in jaxpr.outvars]
+
+    def _partitioned(self, eqn: Any, inputs: Any) -> Any:
+        """What an operation with a rule ``partition`` is in a program that is cut up, or None."""
+        said = eqn.op.primitive.rules.get("partition")
+        if said is None or self.module.manual is not None or self.module.like is None:
+            return None
+        return self.module.like.write_partitioned(Site(self, eqn), said, inputs)
 
     def _laid_out(self, name: str, aval: ShapedArray) -> Any:
         """A value whose type says how it lies, as the compiler is told of it."""

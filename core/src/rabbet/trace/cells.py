@@ -9,7 +9,8 @@ transformations understand cells, since they meet none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import UnexpectedTracerError
@@ -21,6 +22,9 @@ from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
+
+
+_exchanging = threading.Lock()  # held for a comparison and an assignment, never while anything is computed
 
 
 class Cell:
@@ -142,6 +146,50 @@ def write(cell: Any, value: Value) -> None:
             "stop_gradient takes a value out of differentiation"
         )
     holder.content = value
+
+
+def exchange(cells: Sequence[Any], old: Sequence[Any], new: Sequence[Any]) -> bool:
+    """Replace the contents of cells of the current level all at once, if each is still the one that was read.
+
+    Args:
+      old, new: for each cell, what was read and what shall be there.
+
+    Returns:
+      whether it was done. False: another thread, or a callback, wrote to one of them in between.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, exchange, read
+      >>> cell = Cell(rb.typeof(1.0), 1.0)
+      >>> exchange([cell], [read(cell)], [2.0]), exchange([cell], [1.5], [3.0]), read(cell)
+      (True, False, 2.0)
+    """
+    with _exchanging:
+        if any(cell.content is not x for cell, x in zip(cells, old, strict=True)):
+            return False
+        for cell, x in zip(cells, new, strict=True):
+            cell.content = x
+        return True
+
+
+def update(cell: Any, change: Callable[[Any], Any]) -> None:
+    """Replace the content of a cell by ``change(content)``. No write of another thread in between is lost:
+    then it is computed again.
+
+    Example:
+      >>> from rabbet.extend.cells import Cell, read, update
+      >>> cell = Cell(rb.typeof(1.0), 1.0)
+      >>> update(cell, lambda x: x + 1.0)
+      >>> read(cell)
+      2.0
+    """
+    while True:
+        old = read(cell)
+        new = change(old)
+        if _holder(cell)[0] is not cell:
+            write(cell, new)
+            return
+        if exchange([cell], [old], [new]):
+            return
 
 
 def refused(cell: Any, stager: Any) -> Any:

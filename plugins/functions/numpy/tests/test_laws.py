@@ -193,3 +193,11 @@ def test_rounding_integers_before_the_point(x, decimals):
         return ((whole + up) * unit - low) % span + low
 
     assert rnp.round(x, decimals).tolist() == [exact(n) for n in x.tolist()]
+
+
+@pytest.mark.needs("float8_e5m2")
+def test_sets_of_numbers_of_a_byte():
+    """NumPy sorts them with NaN in the middle. 256 patterns: 6 are NaN, two are zeros."""
+    every = rnp.asarray(np.arange(256, dtype=np.uint8)).view(rnp.float8_e5m2)
+    found = np.asarray(rnp.unique(every)).astype("float32")
+    assert len(found) == 250 and np.isnan(found[-1]) and (np.diff(found[:-1]) > 0).all()

@@ -5,6 +5,7 @@ The law: a function with references computes what the same function with values 
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -295,3 +296,47 @@ def test_a_reference_that_outlives_its_function():
     with pytest.raises(rb.errors.UnexpectedTracerError, match="outside the transformation within which"):
         kept[0][...]
     assert isinstance(kept[0], Ref) and repr(kept[0]) == "Ref{f32[]}"
+
+
+def in_threads(function, count=4):
+    failures = []
+
+    def guarded():
+        try:
+            for _ in range(50):
+                function()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+@pytest.mark.parametrize("way", ["compiled", "argument", "addupdate"])
+def test_no_update_of_another_thread_is_lost(way):
+    ref = new_ref(np.zeros(4, np.float32))
+    closed = jit(lambda: ref.__setitem__(0, ref[0] + 1))
+    given = jit(lambda r: r.__setitem__(0, r[0] + 1))
+    ways = {
+        "compiled": closed, "argument": lambda: given(ref), "addupdate": lambda: addupdate(ref, 0, 1.0),
+    }  # fmt: skip
+    assert not in_threads(ways[way])
+    assert float(ref[0]) == 200
+
+
+@pytest.mark.needs("cpu", "jit", "io_callback")
+def test_a_callback_that_writes_what_its_program_writes_is_an_error():
+    ref = new_ref(np.float32(0))
+
+    def f():
+        rb.experimental.io_callback(lambda: ref.__setitem__(..., np.float32(5)), None)
+        ref[...] = ref[...] + 1
+
+    f = jit(f)
+    with pytest.raises(RuntimeError, match="written by another thread or by a callback"):
+        f()
+        rb.effects_barrier()

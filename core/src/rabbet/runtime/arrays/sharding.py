@@ -49,6 +49,12 @@ class Sharding:
         """The same on the devices of a group, for one that names none; else itself."""
         return self
 
+    def write_partitioned(self, op: Any, rule: Any, names: Any) -> Any:
+        """Write an operation whose primitive has a rule ``partition``, in a program over the devices of this
+        sharding; None where it is written as on one device.
+        """
+        return None
+
     def refuse_unsettled(self, who: Any) -> None:
         """Refuse a sharding that leaves something to the compiler, where ``who`` needs all of it."""
 

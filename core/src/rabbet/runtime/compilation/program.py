@@ -43,6 +43,9 @@ LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
 
 
+SHOWN = 6  # types of arguments in a message
+
+
 class Lowering(NamedTuple):
     """A program ready to compile: its text, which arguments it reads, what it gives back, and how long the
     passes and the writing took.
@@ -324,7 +327,8 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     portable = build if lowering.spread is None else options_for(lowering, device, options, anywhere=True)
     text = lowering.module.key_text
     if lowering.spread is not None and not device.is_local:
-        text = multi_process.agreed(lowering.name, text, adapter.option_bytes(portable), device)
+        about = told_apart(lowering)
+        text = multi_process.agreed(lowering.name, text, adapter.option_bytes(portable), device, about)
     key = disk_cache.key(text, adapter.option_bytes(portable), device)
     # Python functions belong to their program, whatever its text.
     if lowering.module.callbacks or lowering.module.partitioners:
@@ -344,6 +348,16 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     if lowering.spread is not None and not made.out_placements_known:
         return compile(whole_where_unsaid(made), device, options)
     return made
+
+
+def told_apart(lowering: Any) -> str:
+    """A program in words that tell it from others of its name: its line, its types, how long it is."""
+    jaxpr = lowering.jaxpr
+    ins, outs = [[v.aval.str_short() for v in each] for each in (jaxpr.invars, jaxpr.outvars)]
+    types = [", ".join(each[:SHOWN] + ["..."] * (len(each) > SHOWN)) for each in (ins, outs)]
+    line = passes.first_line(jaxpr)
+    facts = [*([line] if line else []), " -> ".join(types), f"{len(jaxpr.equations)} operations"]
+    return f"{lowering.name!r} ({'; '.join(facts)})"
 
 
 def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) -> CompiledProgram:

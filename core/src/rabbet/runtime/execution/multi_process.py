@@ -52,8 +52,8 @@ class Overseer:
     compiler_options: Mapping[str, Any] = {}
 
     def agree(self, group: Any, name: Any, digest: Any) -> None:
-        """Return when all processes of a ``DeviceGroup`` are about to compile the program ``name`` of this
-        digest. Raises what is wrong otherwise.
+        """Return when all processes of a ``DeviceGroup`` are about to compile the program of this digest.
+        ``name`` is for messages: its name, its line, its types. Raises what is wrong otherwise.
         """
 
     def started(self, group: Any, name: str, mark: int) -> None:
@@ -106,10 +106,12 @@ def current(name: str, group: Any) -> Overseer:
     return _overseer
 
 
-def agreed(name: Any, text: Any, options: Any, group: Any) -> Any:
-    """The text of a program, with what the processes of a group are; returns when they agree on it."""
+def agreed(name: Any, text: Any, options: Any, group: Any, about: str | None = None) -> Any:
+    """The text of a program, with what the processes of a group are; returns when they agree on it. ``about``
+    tells it from others of its name.
+    """
     digest = hashlib.sha256(text.encode() + options).hexdigest()
-    current(name, group).agree(group, name, digest)
+    current(name, group).agree(group, repr(name) if about is None else about, digest)
     owners = [d.process_index for d in group.devices]
     order = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return f"{text}\n// processes {[order[owner] for owner in owners]}"

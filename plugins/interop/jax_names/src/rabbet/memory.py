@@ -1,6 +1,7 @@
 """Kinds of memory, whatever a platform calls them: ``device_put(x, memory.Space.Host)``."""
 
 import enum
+from typing import Any
 
 from rabbet import Array
 from rabbet.extend.functions import public_module
@@ -38,7 +39,8 @@ class Space(enum.Enum):
 
         if is_tracer(x):
             return InProgram(None if self is Space.Device else "pinned_host")
-        sharding = (x if isinstance(x, Array) else device_put(0)).sharding
+        there: Any = x if isinstance(x, Array) else device_put(0)
+        sharding = there.sharding
         kinds = next(iter(sharding.device_set)).memory_kinds()
         kind = kinds[0] if self is Space.Device else "pinned_host"
         if kind not in kinds:
@@ -49,10 +51,10 @@ class Space(enum.Enum):
 class InProgram:
     """A memory as the place of a traced value."""
 
-    def __init__(self, memory):
+    def __init__(self, memory: str | None) -> None:
         self.memory = memory
 
-    def constrain(self, x):
+    def constrain(self, x: Any) -> Any:
         """The value moved there."""
         return x if typeof(x).memory == self.memory else to_memory(x, memory=self.memory or "device")
 

@@ -15,51 +15,57 @@ from rabbet_pallas.specs import Blocked, BoundedSlice
 
 
 def run(call, operands):
-    """The results of a call, by a loop over its grid."""
+    """The results of a call, by a loop for each dimension of its grid.
+
+    A block is cut out in the outermost loop that decides which one it is. One of a result is carried through
+    the loops within, and put back after them.
+    """
     sizes, prefetch, ins = split(call, operands)
     ins = [padded(x, b, call.poison) for x, b in zip(ins, call.ins, strict=True)]
     outs = [padded(x, b, call.poison) for x, b in zip(results(call, operands), call.outs, strict=True)]
     scratch = [undefined(s.state, call.poison and s.kind is None) for s in call.scratch]
     grid = grid_of(call, sizes)
-    n = len(grid) - innermost(call)
+    levels = [[level(b, len(grid)) for b in blocks] for blocks in (call.ins, call.outs)]
 
-    def outer(ids, outs, scratch):
-        """The programs that write the same blocks, which are read before the first and put back at last."""
-        first = [*ids, *[zero() for _ in grid[n:]]]  # blocks that do not change do not ask for the others
-        places = [starts(b, first, sizes, prefetch) for b in call.outs]
-        before = [block_of(x, b, at) for x, b, at in zip(outs, call.outs, places, strict=True)]
-        held = [
-            None
-            if depends_on(b.index, range(n, len(grid)))
-            else block_of(x, b, starts(b, first, sizes, prefetch))
-            for x, b in zip(ins, call.ins, strict=True)
+    def descend(ids, blocks, outs, scratch):
+        """The programs with these first ids."""
+        d = len(ids)
+        every = [*ids, *[zero() for _ in grid[d:]]]  # what is decided here does not ask for the others
+        at = lambda b: starts(b, every, sizes, prefetch)
+        blocks = [
+            block_of(x, b, at(b)) if n == d else held
+            for x, b, n, held in zip(ins, call.ins, levels[0], blocks, strict=True)
         ]
+        places = [at(b) if n == d else None for b, n in zip(call.outs, levels[1], strict=True)]
+        inner = [
+            x if p is None else block_of(x, b, p) for x, b, p in zip(outs, call.outs, places, strict=True)
+        ]
+        if d == len(grid):
+            after = evaluate(call.kernel, [*ids, *sizes, *prefetch, *blocks, *inner, *scratch])
+            inner, scratch = list(after[: len(inner)]), list(after[len(inner) :])
+        else:
+            program = lambda i, outs, scratch: descend([*ids, i], blocks, outs, scratch)
+            inner, scratch = each(grid[d], program, inner, scratch)
+        made = zip(outs, inner, call.outs, places, strict=True)
+        return [v if p is None else with_block(x, v, b, p) for x, v, b, p in made], scratch
 
-        def program(inner_ids, written, scratch):
-            every = [*ids, *inner_ids]
-            blocks = [
-                block_of(x, b, starts(b, every, sizes, prefetch)) if h is None else h
-                for x, b, h in zip(ins, call.ins, held, strict=True)
-            ]
-            after = evaluate(call.kernel, [*every, *sizes, *prefetch, *blocks, *written, *scratch])
-            return list(after[: len(written)]), list(after[len(written) :])
-
-        after, scratch = every_program(program, grid[n:], before, scratch)
-        each = zip(outs, after, call.outs, places, strict=True)
-        return [with_block(x, v, b, at) for x, v, b, at in each], scratch
-
-    outs, _ = every_program(outer, grid[:n], outs, scratch)
+    outs, _ = descend([], [None] * len(ins), outs, scratch)
     return [trimmed(x, b) for x, b in zip(outs, call.outs, strict=True)]
 
 
-def innermost(call):
-    """How many of the last dimensions of the grid no block of a result asks for: programs along them write
-    one after the other to the same blocks.
-    """
-    n = len(call.grid)
-    while n and not any(depends_on(b.index, [n - 1]) for b in call.outs):
-        n -= 1
-    return len(call.grid) - n
+def level(block, rank):
+    """How many ids decide which block it is: those up to the last one that its index map asks for."""
+    return next((d + 1 for d in reversed(range(rank)) if depends_on(block.index, [d])), 0)
+
+
+def each(n, program, outs, scratch):
+    """``program(i, outs, scratch)`` for each index of a dimension of the grid."""
+    if not isinstance(n, int):
+        step = lambda i, carry: program(i, *carry)
+        return lax.fori_loop(np.int32(0), n, step, (outs, scratch))
+    if n < 2:
+        return program(zero(), outs, scratch) if n else (outs, scratch)
+    return lax.scan(lambda carry, i: (program(i, *carry), None), (outs, scratch), lax.iota("int32", n))[0]
 
 
 def depends_on(program, places):
@@ -81,27 +87,6 @@ def grid_of(call, sizes):
     """The grid's sizes, ints and computed integers."""
     computed = iter(sizes)
     return [next(computed) if n is None else n for n in call.grid]
-
-
-def every_program(program, grid, outs, scratch):
-    """``program(ids, outs, scratch)`` for each program of the grid, the last dimension first."""
-    if all(isinstance(n, int) for n in grid):
-        total = math.prod(grid)
-        if total == 0:
-            return outs, scratch
-        if total == 1:
-            return program([zero() for _ in grid], outs, scratch)
-
-        def step(carry, k):
-            return program(ids_of(k, grid), *carry), None
-
-        return lax.scan(step, (outs, scratch), lax.iota("int32", total))[0]
-    total = np.int32(1)
-    for n in grid:
-        total = lax.mul(total, n)
-    return lax.fori_loop(
-        np.int32(0), total, lambda k, carry: program(ids_of(k, grid), *carry), (outs, scratch)
-    )
 
 
 def zero():

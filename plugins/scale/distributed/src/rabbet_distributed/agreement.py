@@ -32,38 +32,21 @@ class Agreement:
         if (key, digest) in self.settled:
             return
         watch.raise_failure()
-        ours, store, seconds = watch.group, watch.group.store, watch.group.seconds.step
+        ours, store, ranks = watch.group, watch.group.store, watch.ranks_of(group)
         prefix = f"{ours.prefix}/programs/{zlib.crc32(key.encode())}/{digest}"
-        missing = {r for r in watch.ranks_of(group) if r != ours.rank}
-        store.set(f"{prefix}/{ours.rank}", name, replace=True)
+        place = ranks.index(ours.rank)
+        below = [ranks[i] for i in (2 * place + 1, 2 * place + 2) if i < len(ranks)]
+        if below:
+            store.set(f"{prefix}/here/{ours.rank}", name, replace=True)
         self.published.add((key, digest))
-        started, conflicts = time.monotonic(), 0
+        waiting = Waiting(self, prefix, ranks, name, key, digest)
         try:
-            while missing := missing - {int(r) for r in store.folder(prefix)}:
-                with contextlib.suppress(TimeoutError):
-                    store.wait(f"{prefix}/{min(missing)}", watch.interval)
-                    continue
-                watch.note(agree=[key, digest, name])
-                watch.tell()
-                watch.refresh()
-                watch.raise_failure()
-                found = watch.lost(watch.ranks_of(group))
-                if found.kind is DifferentPrograms:
-                    # Said with the program of this process: a third one is to find out whose is another.
-                    raise self.different(name, found, [key, digest])
-                if found:
-                    raise watch.fail(f"{name!r} cannot be compiled", found)
-                others = self.conflicting(missing, key, digest)
-                conflicts = conflicts + 1 if others else 0
-                if conflicts >= LOOKS:
-                    has = {rank: f"it has {other!r}" for rank, other in others.items()}
-                    raise self.different(name, has, [key, digest])
-                if time.monotonic() - started > seconds:
-                    raise watch.fail(
-                        f"{name!r} was to be compiled by all processes, and some did not come to that within "
-                        f"{seconds:g} s",
-                        dict.fromkeys(missing, "it is alive, but does not compile this program"),
-                    )
+            # A tree: each waits for the two below it, and then for the first one's word that all are here.
+            for rank in below:
+                waiting.until(f"{prefix}/below/{rank}")
+            store.set(f"{prefix}/below/{ours.rank}" if place else f"{prefix}/all", name, replace=True)
+            if place:
+                waiting.until(f"{prefix}/all")
         finally:
             watch.note(agree=None)
         self.settled.add((key, digest))
@@ -71,12 +54,12 @@ class Agreement:
     def different(self, name, others, program):
         """The error where others, reasons by rank, have other programs than this one."""
         return self.watch.fail(
-            f"the processes would run different programs: process {self.watch.group.rank} has {name!r}",
+            f"the processes would run different programs: process {self.watch.group.rank} has {name}",
             others,
             kind=DifferentPrograms,
             program=program,
-            hint="  programs of one name differ in shapes, dtypes, constants or the code itself; "
-            "rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
+            hint="  programs of one line and of the same types differ in constants or in the code that they "
+            "call; rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
         )
 
     def conflicting(self, ranks, key, digest):
@@ -88,6 +71,60 @@ class Agreement:
             if theirs and theirs[0] == key and theirs[1] != digest and (key, theirs[1]) not in self.published:
                 found[rank] = theirs[2]
         return found
+
+
+class Waiting:
+    """A process that waits for others to be about to compile a program."""
+
+    def __init__(self, agreement, prefix, ranks, name, key, digest):
+        self.agreement, self.watch = agreement, agreement.watch
+        self.prefix, self.ranks, self.name, self.key, self.digest = prefix, ranks, name, key, digest
+        self.started, self.conflicts = time.monotonic(), 0
+
+    def until(self, key):
+        """Return when a key is set; meanwhile look whether it will be.
+
+        Raises:
+          DifferentPrograms, PeerLost: where it will not.
+        """
+        while True:
+            with contextlib.suppress(TimeoutError):
+                self.watch.group.store.wait(key, self.watch.interval)
+                return
+            self.look()
+
+    def missing(self):
+        """The ranks that are not here yet."""
+        store = self.watch.group.store
+        here = {*store.folder(f"{self.prefix}/here"), *store.folder(f"{self.prefix}/below")}
+        return {r for r in self.ranks if r != self.watch.group.rank and str(r) not in here}
+
+    def look(self):
+        """Raise where the others will not come."""
+        watch, name, program = self.watch, self.name, [self.key, self.digest]
+        missing = self.missing() or set(self.ranks[:1]) - {watch.group.rank}  # it has not said so
+        watch.note(agree=[*program, name])
+        watch.tell()
+        watch.refresh()
+        watch.raise_failure()
+        found = watch.lost(self.ranks)
+        if found.kind is DifferentPrograms:
+            # Said with the program of this process: a third one is to find out whose is another.
+            raise self.agreement.different(name, found, program)
+        if found:
+            raise watch.fail(f"{name} cannot be compiled", found)
+        others = self.agreement.conflicting(missing, *program)
+        self.conflicts = self.conflicts + 1 if others else 0
+        if self.conflicts >= LOOKS:
+            has = {rank: f"it has {other}" for rank, other in others.items()}
+            raise self.agreement.different(name, has, program)
+        seconds = watch.group.seconds.step
+        if time.monotonic() - self.started > seconds:
+            raise watch.fail(
+                f"{name} was to be compiled by all processes, and some did not come to that within "
+                f"{seconds:g} s",
+                dict.fromkeys(missing, "it is alive, but does not compile this program"),
+            )
 
 
 __all__ = ["Agreement"]

@@ -160,7 +160,7 @@ class SdyShardingRule:
             written = []
             for i, (mapping, shape) in enumerate(zip(mappings, shapes, strict=True)):
                 name = f"{who}: {what} {i}"
-                dims = _dimensions(mapping, shape, f"{name} of the sharding rule {str(self)!r}")
+                dims = dimensions_of(mapping, shape, f"{name} of the sharding rule {str(self)!r}")
                 for factors, size in zip(dims, shape, strict=True):
                     for f in factors:
                         letters.setdefault(f, _letter(len(letters)))
@@ -190,7 +190,7 @@ def _shown(entry: CompoundFactor | str) -> str:
     return "..." if entry == BATCHING else entry
 
 
-def _dimensions(mapping: ArrayMapping, shape: tuple[int, ...], who: str) -> list[tuple[str, ...]]:
+def dimensions_of(mapping: ArrayMapping, shape: tuple[int, ...], who: str) -> list[tuple[str, ...]]:
     """The factors of each dimension, ``BATCHING`` spelled out."""
     batched = bool(mapping) and mapping[0] == BATCHING
     rest = mapping[1:] if batched else mapping
@@ -205,7 +205,7 @@ def whole_dimensions(rule: Any, shapes: Any, mappings: Any) -> Any:
     """For each array a list of its dimensions that must be whole on each device."""
     needed = set(rule.special["need_replication_factors"])
     return [
-        [d for d, factors in enumerate(_dimensions(m, shape, str(rule))) if needed.intersection(factors)]
+        [d for d, factors in enumerate(dimensions_of(m, shape, str(rule))) if needed.intersection(factors)]
         for m, shape in zip(mappings, shapes, strict=True)
     ]
 
@@ -257,6 +257,6 @@ def _mapping(part: str, rule: str) -> ArrayMapping:
 
 
 __all__ = [
-    "BATCHING", "KINDS", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_rule",
+    "BATCHING", "KINDS", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "dimensions_of", "parse_rule",
     "whole_dimensions",
 ]  # fmt: skip

@@ -130,6 +130,12 @@ class NamedSharding(Sharding):
             )
         return (*self._spec, *[None] * (ndim - len(self._spec)))
 
+    def write_partitioned(self, op: Any, rule: Any, names: Any) -> Any:
+        """See ``Sharding.write_partitioned``."""
+        from rabbet_parallel.partition_rules import write_partitioned
+
+        return write_partitioned(op, rule, names)
+
     def tiles(self, ndim: Any) -> Any:
         """How arrays are cut: see ``Sharding.tiles``."""
         return _tiles(self._mesh, self.entries(ndim))

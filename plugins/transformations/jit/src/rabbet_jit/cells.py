@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
-from rabbet.extend.cells import Cell, contents, put_back, read, write
+from rabbet.extend.cells import Cell, contents, exchange, put_back, read, write
 from rabbet.extend.functions import array_or_tracer, describe_function
 
 from rabbet_jit import stages
@@ -74,13 +74,49 @@ def operands(signature: Signature, program: Program, leaves: list[Value]) -> Any
     return [*leaves, *contents(program.cells)]
 
 
+MOST_TRIES = 1000
+
+
 def run(jitted: Any, signature: Any) -> Any:
-    """A call at the bottom level that has to do with cells."""
-    given = with_contents(signature)
-    leaves = arguments(signature.with_leaves(given), array_or_tracer)
-    avals = tuple([x.aval for x in leaves])
-    program = jitted.program(signature, avals)
-    leaves = operands(signature, program, leaves)
+    """A call at the bottom level that has to do with cells.
+
+    What it writes is put there if nobody wrote in the meantime; else it is computed again from what is there
+    now.
+
+    Raises:
+      RuntimeError: where computing again would be seen: Python functions would be called twice, or arguments
+        were donated.
+    """
+    for _ in range(MOST_TRIES):
+        given = with_contents(signature)
+        leaves = arguments(signature.with_leaves(given), array_or_tracer)
+        avals = tuple([x.aval for x in leaves])
+        program = jitted.program(signature, avals)
+        written = [signature.leaves[i] for i in program.written]
+        written += [t.cell for t in program.cells if t.written]
+        before = [given[i] for i in program.written]
+        leaves = operands(signature, program, leaves)
+        from_outside = leaves[len(leaves) - len(program.cells) :]
+        before += [x for x, t in zip(from_outside, program.cells, strict=True) if t.written]
+        outs = once(jitted, signature, program, leaves, avals)
+        effects, count = program.closed.jaxpr.effects, program.out_tree.num_leaves
+        if effects and written:  # a callback may write to the cell, and is seen when the program has ended
+            for x in outs[count:]:
+                x.block_until_ready()
+        if exchange(written, before, outs[count:]):
+            return tree.unflatten(program.out_tree, outs[:count])
+        if effects or jitted.asked.donated:
+            break
+    kind = type(written[0]).__name__
+    raise RuntimeError(
+        f"{describe_function(signature.fun)}: a {kind} that it writes was written by another thread or by a "
+        "callback while it ran; one of both would have been lost\n  to fix: hold a lock (threading.Lock) "
+        f"around the calls, or give each thread a {kind} of its own"
+    )
+
+
+def once(jitted: Any, signature: Any, program: Any, leaves: Any, avals: Any) -> list[Any]:
+    """Compute the program's outputs and what it leaves in cells."""
     device, committed, leaves = settle(jitted, program, leaves, signature.name_of)
     spread = any(x.spec.layout is not None for x in leaves)
     key = signature.key([x.spec for x in leaves] if spread else avals)
@@ -90,5 +126,4 @@ def run(jitted: Any, signature: Any) -> Any:
         compiled = traced.lower(platform=device.platform).compile(device=device)
         compiled.key = key
         jitted.keep(compiled)
-    outs = compiled.flat_runner(committed)(leaves)
-    return tree.unflatten(program.out_tree, finish(signature, program, outs))
+    return list(compiled.flat_runner(committed)(leaves))

@@ -14,6 +14,7 @@ from rabbet.extend.backend import (
     lower_program,
     normalize_compiler_options,
 )
+from rabbet.extend.cost import cost_of
 from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
@@ -146,12 +147,19 @@ class Lowered(Stage):
         return mlir_module(self.as_text(dialect))
 
     def cost_analysis(self) -> dict[Any, Any]:
-        """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed`` and
-        others, in which native functions count as nothing. Where nobody counts these, those of the compiled
-        program, which is compiled for it.
+        """Estimates of the program before it is optimized, a dict with ``flops``, ``bytes accessed``,
+        ``transcendentals`` and others, in which native functions count as what the rules ``cost`` of their
+        primitives say, or nothing. Where nobody counts these, those of the compiled program, which is
+        compiled for it.
         """
         found = text_cost(self.lowering.module.text)
-        return self.compile().cost_analysis() if found is None else found
+        if found is None:
+            return self.compile().cost_analysis()
+        if "stablehlo.custom_call" in self.lowering.module.text:
+            own = cost_of(self.lowering.jaxpr, own_only=True)
+            for name, more in zip(("flops", "bytes accessed", "transcendentals"), own[:3], strict=True):
+                found[name] = found.get(name, 0.0) + more
+        return found
 
     def compile(
         self,

@@ -14,6 +14,7 @@ import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import SymbolicDimension
+from rabbet.nn import implementations
 from rabbet.nn.activations import as_array
 from rabbet.nn.normalizing import logsumexp, softmax
 
@@ -40,7 +41,9 @@ def dot_product_attention(
       is_causal: whether a query sees only keys that are not later than itself.
       query_seq_lengths, key_value_seq_lengths: ``(batch,)``: how many of the queries and keys count.
       local_window_size: an int or a pair: how many keys before and after itself a query sees.
-      implementation: None or ``"xla"``. (``"cudnn"`` names a library that this function does not use.)
+      implementation: None, which is what is installed for the platform (``rabbet-kernels`` brings kernels for
+        GPUs and TPUs), or ``"xla"``, plain operations. (``"cudnn"`` names a library that this function
+        does not use.)
       return_residual: whether to return also the logarithm of the sum of the exponentials of the products.
 
     Returns:
@@ -77,7 +80,8 @@ def dot_product_attention(
     # Heads before places, once for all blocks.
     query = lax.reshape(lax.transpose(query, (0, 2, 1, 3)), (batch, key_heads, group, time, size))
     key, value = [lax.transpose(x, (0, 2, 1, 3)) for x in (key, value)]
-    results = [lax.reshape(x, (batch, heads, *x.shape[3:])) for x in in_blocks(query, key, value, asked)]
+    results = by_platform(query, key, value, asked, implementation)
+    results = [lax.reshape(x, (batch, heads, *x.shape[3:])) for x in results]
     results = [rnp.moveaxis(x, 1, 2) for x in results]
     if query_seq_lengths is not None:
         rows = rnp.arange(time)[None] < rnp.asarray(query_seq_lengths)[:, None]
@@ -102,6 +106,20 @@ class Asked(NamedTuple):
     def limited(self):
         """Whether each query sees only keys near or before itself."""
         return self.is_causal or self.window is not None
+
+
+def by_platform(query, key, value, asked, implementation):
+    """The results by what is installed for the platform, else by plain operations."""
+    others = {} if implementation == "xla" else implementations.for_platforms(query, key, value, asked)
+    if not others:
+        return in_blocks(query, key, value, asked)
+    lengths = {"query_lengths": asked.query_lengths, "key_lengths": asked.key_lengths}
+
+    def given(attend):
+        return lambda q, k, v, more: list(attend(q, k, v, asked._replace(**more)))
+
+    functions = {platform: given(attend) for platform, attend in others.items()}
+    return lax.platform_dependent(query, key, value, lengths, default=given(in_blocks), **functions)
 
 
 def in_blocks(query, key, value, asked):

@@ -1,7 +1,7 @@
 """The classes: ``Ref``, a part of one (``View``), and ``AbstractRef``, which only says a type."""
 
 from rabbet import Array, device_put, lax
-from rabbet.extend.cells import Cell, read, write
+from rabbet.extend.cells import Cell, read, update, write
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
@@ -162,22 +162,38 @@ def put(ref, index, value):
     """Replace a part."""
     ref, steps = _parts(ref, index)
     value = _fitting(value, ref, _shape_of(ref, steps))
-    write(ref, _with_part(read(ref), steps, lambda at: at.set(value)) if steps else apart(value))
+    if steps:
+        update(ref, lambda whole: _with_part(whole, steps, lambda at: at.set(value)))
+    else:
+        write(ref, apart(value))
 
 
 def swap(ref, index, value):
     """Replace a part; its value before."""
-    old = get(ref, index)
-    put(ref, index, value)
-    return old
+    ref, steps = _parts(ref, index)
+    value = _fitting(value, ref, _shape_of(ref, steps))
+    before = []
+
+    def change(whole):
+        before[:] = [whole]
+        return _with_part(whole, steps, lambda at: at.set(value)) if steps else apart(value)
+
+    update(ref, change)
+    (old,) = before
+    for step in steps:
+        old = old[step]
+    return old if steps else apart(old)
 
 
 def add(ref, index, value):
     """Add to a part."""
     ref, steps = _parts(ref, index)
     value = _fitting(value, ref, _shape_of(ref, steps))
-    whole = read(ref)
-    write(ref, _with_part(whole, steps, lambda at: at.add(value)) if steps else lax.add(whole, value))
+
+    def change(whole):
+        return _with_part(whole, steps, lambda at: at.add(value)) if steps else lax.add(whole, value)
+
+    update(ref, change)
 
 
 def _with_part(whole, steps, change):

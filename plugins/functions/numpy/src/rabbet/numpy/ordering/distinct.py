@@ -100,7 +100,7 @@ def comparable(host: Any, equal_nan: bool = True) -> Any:
     """What NumPy compares as it should: floats that it does not know as wider ones, and complex numbers
     with NaN in a part as one number, that which comes first in order.
     """
-    if dtypes.kind(host.dtype) == "f" and host.dtype.kind != "f":
+    if dtypes.kind(host.dtype) == "f" and host.dtype.isbuiltin != 1:
         return host.astype(np.float32)
     if host.dtype.kind == "c" and equal_nan:
         return np.where(np.isnan(host), host.dtype.type(complex(np.nan, 0)), host)

@@ -1,0 +1,57 @@
+"""What programs cost before they are compiled: rules by kind, by hand, and by strangers."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.extend.cost import Cost, cost_of
+from rabbet.extend.passes import stage
+from rabbet.extend.primitive import Primitive
+
+X = rb.ShapeDtypeStruct((4, 8), "float32")
+
+
+def program(f, *types):
+    return stage(lambda *xs: [f(*xs)], [rb.typeof(np.zeros(t.shape, t.dtype)) for t in types or (X,)]).jaxpr
+
+
+def test_kinds_give_defaults():
+    assert cost_of(program(lambda x: lax.mul(x, x))) == Cost(32.0, 3 * 128.0, 0.0, True)
+    assert cost_of(program(lax.exp)) == Cost(0.0, 256.0, 32.0, True)
+    assert cost_of(program(lambda x: lax.reduce_sum(x, (1,))))[:2] == (28.0, 144.0)
+    assert cost_of(program(lambda x: lax.transpose(x, (1, 0))))[:2] == (0.0, 256.0)
+    assert cost_of(program(lambda x: lax.dot_general(x, x, (((1,), (1,)), ((), ()))))).flops == 2 * 4 * 4 * 8
+
+
+def test_loops_count_as_often_as_they_run_and_branches_by_the_dearest():
+    loop = lambda x: lax.scan(lambda c, _: (lax.mul(c, c), None), x, None, length=5)[0]
+    assert cost_of(program(loop)).flops == 5 * 32.0
+    branch = lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, lambda x: x * x * x, lambda x: x, x)
+    assert cost_of(program(branch)).flops == 31 + 1 + 64.0
+
+
+def native(name, rule=None):
+    p = Primitive(f"{name}_of_test_costs", lambda x: x, doc="a call")
+    p.rule("lower")(lambda op, x: op.custom_call("nobody_has_it", [x], [op.out])[0])
+    if rule is not None:
+        p.rule("cost")(rule)
+    return p
+
+
+def test_strangers_primitives_cost_what_they_say_and_their_parts_else():
+    p = native("told", lambda op, x: Cost(flops=100.0 * x.size, bytes=7.0))
+    assert cost_of(program(p))[:2] == (3200.0, 7.0)
+    assert cost_of(program(native("silent")))[:2] == (0.0, 256.0)
+    parts = Primitive("parts_of_test_costs", lambda x: x)
+    parts.decompose(lambda op, x: lax.mul(lax.add(x, x), x))
+    assert cost_of(program(parts)).flops == 64.0
+    assert cost_of(program(lambda x: p(x) * x), own_only=True)[:2] == (3200.0, 7.0)
+
+
+@pytest.mark.needs("cpu", "jit")
+def test_the_analysis_before_compiling_counts_native_functions_by_their_rules():
+    p = native("analysed", lambda op, x: Cost(flops=1000.0, transcendentals=5.0))
+    x = np.zeros((4, 8), np.float32)
+    found = rb.jit(lambda x: p(x) * x).lower(x).cost_analysis()
+    plain = rb.jit(lambda x: native("plain")(x) * x).lower(x).cost_analysis()
+    assert found["flops"] == plain["flops"] + 1000.0 and found["transcendentals"] >= 5.0

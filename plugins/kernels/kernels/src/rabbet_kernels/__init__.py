@@ -1,0 +1,1 @@
+"""Kernels behind functions of Rabbet, for GPUs and TPUs."""
