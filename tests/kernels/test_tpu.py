@@ -34,7 +34,7 @@ def marked(name):
     return pytest.param(name, marks=pytest.mark.exhaustive) if many else name
 
 
-@pytest.mark.parametrize("name", map(marked, NAMES))
+@pytest.mark.parametrize("name", [marked(name) for name in NAMES])
 def test_what_is_written_is_right(name):
     row = rows.ROWS[name]
     wanted = np.asarray(row.function(*row.arguments))
