@@ -5,6 +5,7 @@ What compiles may still be wrong: a stride, a mask, the order of dimensions. Thi
 races, pipelines, or how hardware rounds.
 """
 
+import functools
 import math
 import re
 
@@ -24,6 +25,7 @@ RETURNS = frozenset(
 )
 
 
+@functools.cache
 def context():
     """A context with all dialects that kernels are written in."""
     made, registry = ir.Context(), ir.DialectRegistry()

@@ -118,8 +118,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
       init_val: the first value, a pytree of arrays.
 
     Returns:
-      the last value. Reverse mode cannot go through a loop whose length is not known: use ``scan``, or
-      ``fori_loop`` with static bounds.
+      the last value. Reverse mode cannot go through a loop whose length is not known: use
+      ``lax.bounded_while_loop``, ``scan``, or ``fori_loop`` with static bounds.
 
     Example:
       >>> rb.jit(lambda x: lax.while_loop(lambda x: x < 100, lambda x: 2 * x, x))(3)

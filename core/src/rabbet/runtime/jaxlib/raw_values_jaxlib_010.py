@@ -63,10 +63,12 @@ def assemble(raw: Any) -> Any:
     whole = np.empty(raw.aval.shape, raw.aval.dtype)
     # Without elements there is nothing to read, and shards may have the shape of the whole.
     found = zip(raw._arrays, adapter.devices_of(raw), shard_indices(raw), strict=True) if whole.size else ()
+    memory = raw._sharding.memory_kind
     for shard, device, index in found:
         # Without jax a shard comes without a type of its own.
         aval = HostAval(whole[index].shape, whole.dtype)
-        whole[index] = to_numpy(shard._rewrap_with_aval_and_sharding(aval, adapter.single_sharding(device)))
+        place = adapter.single_sharding(device, memory)
+        whole[index] = to_numpy(shard._rewrap_with_aval_and_sharding(aval, place))
     whole.flags.writeable = False
     return whole
 

@@ -10,7 +10,13 @@ from rabbet_pallas.places import At, Gather, Index, Range
 
 
 class Slice:
-    """``size`` places from ``start`` on, every ``stride``-th; made by ``ds``."""
+    """``size`` places from ``start`` on, every ``stride``-th; made by ``ds``.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.Slice(2, 3).size, pl.Slice.from_slice(slice(1, None, 2), 6)
+      (3, ds(1, 3, stride=2))
+    """
 
     __slots__ = ("start", "size", "stride")
 

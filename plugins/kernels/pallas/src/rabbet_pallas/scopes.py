@@ -127,7 +127,13 @@ def run_state(f):
 
 @folded
 def empty_ref_like(x):
-    """The type of a reference like one, or like an array, for ``run_scoped``."""
+    """The type of a reference like one, or like an array, for ``run_scoped``.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.empty_ref_like(rnp.arange(3)).shape
+      (3,)
+    """
     return MemoryRef(ShapedArray(tuple(x.shape), x.dtype), getattr(x, "memory_space", None))
 
 

@@ -233,6 +233,17 @@ def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=None,
       sem_or_view: a reference to one.
       inc: an integer.
       device_id, device_id_type, core_index: of another device; not offered.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> from rabbet.experimental.pallas import tpu
+      >>> def kernel(out, sem):
+      ...     pl.semaphore_signal(sem, 3)
+      ...     pl.semaphore_wait(sem, 1)
+      ...     out[0] = pl.semaphore_read(sem)
+      >>> pl.pallas_call(kernel, rb.ShapeDtypeStruct((1,), "int32"),
+      ...                scratch_shapes=[tpu.SemaphoreType.REGULAR])().tolist()
+      [2]
     """
     _local("semaphore_signal", device_id, core_index)
     sem = as_reference(sem_or_view)
@@ -241,7 +252,19 @@ def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=None,
 
 @folded
 def semaphore_wait(sem_or_view, value=1, *, decrement=True):
-    """Wait until a semaphore has a value, and subtract that. On the CPU nobody waits."""
+    """Wait until a semaphore has a value, and subtract that. On the CPU nobody waits.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> from rabbet.experimental.pallas import tpu
+      >>> def kernel(out, sem):
+      ...     pl.semaphore_signal(sem, 3)
+      ...     pl.semaphore_wait(sem, 1)
+      ...     out[0] = pl.semaphore_read(sem)
+      >>> pl.pallas_call(kernel, rb.ShapeDtypeStruct((1,), "int32"),
+      ...                scratch_shapes=[tpu.SemaphoreType.REGULAR])().tolist()
+      [2]
+    """
     sem = as_reference(sem_or_view)
     more = {} if decrement else {"decrement": False}
     write(
@@ -252,7 +275,19 @@ def semaphore_wait(sem_or_view, value=1, *, decrement=True):
 
 @folded
 def semaphore_read(sem_or_view):
-    """The value of a semaphore, an i32."""
+    """The value of a semaphore, an i32.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> from rabbet.experimental.pallas import tpu
+      >>> def kernel(out, sem):
+      ...     pl.semaphore_signal(sem, 3)
+      ...     pl.semaphore_wait(sem, 1)
+      ...     out[0] = pl.semaphore_read(sem)
+      >>> pl.pallas_call(kernel, rb.ShapeDtypeStruct((1,), "int32"),
+      ...                scratch_shapes=[tpu.SemaphoreType.REGULAR])().tolist()
+      [2]
+    """
     sem = as_reference(sem_or_view)
     return semaphore_read_p(read(sem.root), *sem.operands, place=Place(sem.steps))
 

@@ -76,6 +76,30 @@ def broadcast_to(a, shape):
     return lax.broadcast_in_dim(a, tuple(shape), tuple(range(first, len(shape))))
 
 
+@folded
+def empty(shape, dtype):
+    """An array of which nothing is known, to be written by a kernel.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.empty((2, 3), "float32").shape
+      (2, 3)
+    """
+    return lax.full(tuple(shape), 0, dtype)
+
+
+@folded
+def empty_like(x):
+    """An array like another, or like a type, of which nothing is known.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.empty_like(rnp.arange(3)).shape
+      (3,)
+    """
+    return empty(x.shape, x.dtype)
+
+
 multiple_of_p = Primitive(
     "multiple_of", lambda x, *, values: x, kinds=("elementwise",), doc="the same integer, a multiple of some"
 )
@@ -147,6 +171,8 @@ __all__ = [
     "approx_tanh_p",
     "broadcast_to",
     "cdiv",
+    "empty",
+    "empty_like",
     "multiple_of",
     "multiple_of_p",
     "next_power_of_2",

@@ -12,6 +12,11 @@ class MemorySpace(enum.Enum):
     """Where a reference lies, for hardware that has several memories. On the CPU there is one.
 
     ``ANY`` leaves the whole array where it is, without a window of blocks.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.MemorySpace.VMEM((8, 128), "float32").shape
+      (8, 128)
     """
 
     ANY = "any"
@@ -50,6 +55,11 @@ class MemoryRef:
       inner_aval: the type of its values, with a shape and a dtype.
       memory_space: a ``MemorySpace``.
       kind: for semaphores "regular", "dma" or "barrier".
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.MemoryRef(rb.typeof(np.float32(1)), pl.MemorySpace.SMEM).dtype
+      dtype('float32')
     """
 
     inner_aval: Any
@@ -72,6 +82,11 @@ class MemoryRef:
 class Blocked:
     """A dimension in blocks of ``block_size``; the index map gives the number of the block. An int in a block
     shape says the same.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.Blocked(128).block_size
+      128
     """
 
     block_size: int
@@ -81,6 +96,11 @@ class Blocked:
 class Squeezed:
     """A dimension of which a block has one element, and which the kernel does not see. None in a block shape
     says the same.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.Squeezed().block_size
+      1
     """
 
     block_size = 1
@@ -93,6 +113,11 @@ class Element:
     Args:
       padding: how far the array reaches beyond its beginning and its end, with undefined elements; places
         are counted from the beginning of the padding.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.BlockSpec((pl.Element(3, (1, 1)),), lambda i: (2 * i,)).block_shape
+      (Element(block_size=3, padding=(1, 1)),)
     """
 
     block_size: int
@@ -101,20 +126,38 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension in blocks of at most ``block_size``; the index map gives ``ds(start, size)``."""
+    """A dimension in blocks of at most ``block_size``; the index map gives ``ds(start, size)``.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.BlockSpec((pl.BoundedSlice(8),), lambda i: (pl.ds(4 * i, 4),)).block_shape
+      (BoundedSlice(block_size=8),)
+    """
 
     block_size: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """A dimension whose indices come from an array; only SparseCore has it, and it is refused."""
+    """A dimension whose indices come from an array; only SparseCore has it, and it is refused.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.Indirect(8).block_size
+      8
+    """
 
     block_size: int
 
 
 class RevisitMode(enum.Enum):
-    """When a block is fetched again; a hint for TPUs."""
+    """When a block is fetched again; a hint for TPUs.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.Buffered(2, revisit=pl.RevisitMode.ANY).buffer_count
+      2
+    """
 
     ANY = "any"
     IMMEDIATE = "immediate"
@@ -127,6 +170,11 @@ class Buffered:
     Args:
       buffer_count: the number of buffers.
       use_lookahead, revisit, prefetched_count: hints for TPUs.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.BlockSpec((8,), lambda i: (i,), pl.Buffered(3)).pipeline_mode.buffer_count
+      3
     """
 
     buffer_count: int | tuple[int, int]
@@ -181,6 +229,14 @@ class GridSpec:
       grid: an int, or a tuple of ints and computed integers.
       in_specs, out_specs: trees of ``BlockSpec``, prefixes of the operands and of ``out_shape``.
       scratch_shapes: a sequence or dict of references such as ``tpu.VMEM((8, 128), "float32")``.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> block = pl.BlockSpec((2,), lambda i: (i,))
+      >>> spec = pl.GridSpec(3, [block], block)
+      >>> copy = lambda x, out: out.set(x[...])
+      >>> pl.pallas_call(copy, rb.ShapeDtypeStruct((6,), "int32"), grid_spec=spec)(rnp.arange(6)).tolist()
+      [0, 1, 2, 3, 4, 5]
     """
 
     grid: Any = ()
@@ -213,6 +269,11 @@ class CostEstimate:
 
     Args:
       flops, transcendentals, bytes_accessed, remote_bytes_transferred: for the whole call.
+
+    Example:
+      >>> from rabbet.experimental import pallas as pl
+      >>> pl.CostEstimate(flops=100, transcendentals=0, bytes_accessed=64).flops
+      100
     """
 
     flops: int

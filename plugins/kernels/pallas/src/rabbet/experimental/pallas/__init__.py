@@ -30,6 +30,8 @@ from rabbet_pallas.sizes import (
     align_to,
     broadcast_to,
     cdiv,
+    empty,
+    empty_like,
     multiple_of,
     next_power_of_2,
     strides_from_shape,
@@ -37,6 +39,7 @@ from rabbet_pallas.sizes import (
 )
 from rabbet_pallas.cost import estimate_cost
 from rabbet_pallas.debugging import debug_check, debug_print, enable_debug_checks, enable_poison_buffers
+from rabbet_pallas.cores import core_map, kernel
 
 from rabbet.extend.functions import public_module
 
@@ -64,14 +67,18 @@ __all__ = [
     "align_to",
     "broadcast_to",
     "cdiv",
+    "core_map",
     "debug_check",
     "debug_print",
     "ds",
     "dslice",
+    "empty",
+    "empty_like",
     "empty_ref_like",
     "enable_debug_checks",
     "enable_poison_buffers",
     "estimate_cost",
+    "kernel",
     "loop",
     "multiple_of",
     "next_power_of_2",

@@ -1,5 +1,6 @@
 """What kernels for TPUs use besides: memories, parameters of the compiler."""
 
+from rabbet_pallas.cores import TensorCoreMesh
 from rabbet_pallas.pipelines import emit_pipeline, emit_pipeline_with_allocations
 from rabbet_pallas.semaphores import (
     SemaphoreType,
@@ -47,6 +48,7 @@ __all__ = [
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
+    "TensorCoreMesh",
     "TpuInfo",
     "async_copy",
     "bitcast",

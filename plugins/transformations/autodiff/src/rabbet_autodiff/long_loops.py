@@ -1,0 +1,175 @@
+"""Loops that keep few states for reverse mode: ``lax.checkpointed_scan``, ``lax.bounded_while_loop``.
+
+Both are loops of loops whose bodies are checkpoints. The scan has two levels, so it keeps about ``2 sqrt(n)``
+states and computes each step twice. The loop of unknown length has as many levels of 16 steps as its bound
+needs: it keeps ``16 log16(n)`` states, computes each step once for each level, and skips what lies behind its
+end.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from rabbet import lax, tree
+from rabbet.extend.bodies import Body, convert_weak_outputs, stage_loop_body
+from rabbet.extend.functions import array_or_tracer, describe_function
+from rabbet.extend.passes import evaluate
+from rabbet.extend.transform import typeof
+
+from rabbet_autodiff.api import jvp
+from rabbet_autodiff.checkpoint import checkpoint
+from rabbet_autodiff.custom import custom_jvp
+
+BASE = 16
+
+
+def at_least_one(who: str, what: str, n: Any) -> int:
+    """``n`` as an int; refuses what is none or below 1."""
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"{who}: {what} must be a static int, got {n!r:.60}") from None
+    if n < 1:
+        raise ValueError(f"{who}: {what} must be at least 1, got {n}")
+    return n
+
+
+def checkpointed_scan(
+    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    *, every: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again.
+
+    Values and derivatives are those of ``lax.scan``. Reverse mode keeps ``n / every`` carries, and while it
+    goes through one stretch what ``every`` steps keep.
+
+    Args:
+      f, init, xs, length, reverse: as for ``lax.scan``.
+      every: how many steps lie between two carries that are kept; by default the square root of their number.
+
+    Raises:
+      TypeError, ValueError: as ``lax.scan``, and for ``every`` below 1.
+
+    Example:
+      >>> f = lambda x: lax.checkpointed_scan(lambda c, _: (rnp.sin(c), None), x, length=100)[0]
+      >>> print(round(float(rb.grad(f)(1.0)), 5))
+      0.00396
+    """
+    who = f"checkpointed_scan of {describe_function(f)}"
+    leaves = [array_or_tracer(x) for x in tree.leaves(xs)]
+    sizes = {typeof(x).shape[0] for x in leaves if typeof(x).shape}
+    if length is not None:
+        sizes.add(operator.index(length))
+    stretch = None if every is None else at_least_one(who, "every", every)
+    if len(sizes) != 1 or any(not typeof(x).shape for x in leaves):
+        return lax.scan(f, init, xs, length, reverse)  # it says what does not fit
+    (n,) = sizes
+    stretch = max(1, math.isqrt(n)) if stretch is None else stretch
+    count, rest = divmod(n, stretch)
+    if count < 2:
+        return lax.scan(checkpoint(f, prevent_cse=False) if count else f, init, xs, length, reverse)
+    cut = n - rest if not reverse else rest  # the stretch that is shorter comes last
+
+    def part(start: int, stop: int) -> Any:
+        return tree.map(lambda x: lax.slice_in_dim(array_or_tracer(x), start, stop, axis=0), xs)
+
+    @checkpoint
+    def inner(carry: Any, xs: Any) -> Any:
+        return lax.scan(f, carry, xs, stretch, reverse)
+
+    long, short = (part(0, cut), part(cut, n)) if not reverse else (part(cut, n), part(0, cut))
+    fold = lambda x: lax.reshape(x, (count, stretch, *x.shape[1:]))
+    carry, ys = lax.scan(inner, init, tree.map(fold, long), count, reverse)
+    ys = tree.map(lambda y: lax.reshape(y, (count * stretch, *y.shape[2:])), ys)
+    if not rest:
+        return carry, ys
+    last = checkpoint(lambda carry, xs: lax.scan(f, carry, xs, rest, reverse))
+    carry, more = last(carry, short)
+    pair = (lambda a, b: [b, a]) if reverse else (lambda a, b: [a, b])
+    return carry, tree.map(lambda a, b: lax.concatenate(pair(a, b), 0), ys, more)
+
+
+def bounded_while_loop(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, *, max_steps: int
+) -> Any:
+    """``lax.while_loop`` of at most ``max_steps`` steps, through which reverse mode can go.
+
+    Where nothing is differentiated it is a plain loop with a counter. Reverse mode keeps about
+    ``16 log16(max_steps)`` states and computes each step again once for each power of 16 in ``max_steps``.
+    Steps behind the end are skipped; under ``vmap``, where examples end apart, derivatives compute all
+    ``max_steps``.
+
+    Args:
+      cond_fun, body_fun, init_val: as for ``lax.while_loop``.
+      max_steps: a static int. The loop ends after so many steps also where the condition still holds; look at
+        ``cond_fun`` of the result to know.
+
+    Raises:
+      TypeError, ValueError: as ``lax.while_loop``, and for ``max_steps`` below 1.
+
+    Example:
+      >>> f = lambda x: lax.bounded_while_loop(lambda v: v < 100, lambda v: v * v, x, max_steps=64)
+      >>> f(3.0), rb.grad(f)(3.0)
+      (Array(6561., dtype=float32, weak_type=True), Array(17496., dtype=float32, weak_type=True))
+    """
+    n = at_least_one(f"bounded_while_loop of {describe_function(body_fun)}", "max_steps", max_steps)
+    values, treedef = tree.flatten(init_val)
+    values = [array_or_tracer(x) for x in values]
+    in_tree = tree.tuple_of([treedef])
+    body, leaves = stage_loop_body("bounded_while_loop", body_fun, values, in_tree)
+    convert_weak_outputs(body, leaves, len(leaves))
+    if body.out_tree != treedef or [a.shape for a in body.out_avals] != [typeof(x).shape for x in leaves]:
+        return lax.while_loop(cond_fun, body_fun, init_val)  # it says what does not fit
+    test = Body(cond_fun, in_tree, [typeof(x) for x in leaves])
+    if test.out_tree != tree.structure(0):
+        return lax.while_loop(cond_fun, body_fun, init_val)
+
+    def going_on(consts: Any, state: Any) -> Any:
+        (more,) = evaluate(test.program, [*consts[: len(test.consts)], *state[1]])
+        return lax.bitwise_and(lax.lt(state[0], n), more)
+
+    def step(consts: Any, state: Any) -> Any:
+        values = evaluate(body.program, [*consts[len(test.consts) :], *state[1]])
+        return lax.add(state[0], 1), [match(x, y) for x, y in zip(values, state[1], strict=True)]
+
+    def levels(consts: Any, state: Any, level: int) -> Any:
+        """``BASE ** level`` steps, or fewer where it ends."""
+        if level == 0:
+            return step(consts, state)
+
+        @checkpoint
+        def one(consts: Any, state: Any) -> Any:
+            inner = lambda state: levels(consts, state, level - 1)
+            return lax.cond(going_on(consts, state), inner, lambda state: state, state)
+
+        return lax.scan(lambda state, _: (one(consts, state), None), state, None, BASE)[0]
+
+    depth = 1
+    while BASE**depth < n:
+        depth += 1
+
+    @custom_jvp
+    def loop(consts: Any, values: Any) -> Any:
+        state = (array_or_tracer(0), values)
+        return lax.while_loop(lambda s: going_on(consts, s), lambda s: step(consts, s), state)[1]
+
+    @loop.defjvp
+    def by_levels(primals: Any, tangents: Any) -> Any:
+        def run(consts: Any, values: Any) -> Any:
+            return levels(consts, (array_or_tracer(0), values), depth)[1]
+
+        return jvp(run, primals, tangents)
+
+    return tree.unflatten(treedef, loop([*test.consts, *body.consts], leaves))
+
+
+def match(x: Any, like: Any) -> Any:
+    """``x`` with the weakness of the type that a loop carries."""
+    a, b = typeof(x), typeof(like)
+    return lax.convert_element_type(x, b.dtype) if a.weak_type and not b.weak_type else x
+
+
+__all__ = ["bounded_while_loop", "checkpointed_scan"]
