@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
-from rabbet.dtypes import host_formats
+from rabbet.dtypes import host_formats, unknown
 from rabbet.errors import ConfigError, PluginError, RuleConflict
 from rabbet.lax import from_plugins, operators
 from rabbet.lowering import coded, extended
@@ -51,6 +51,7 @@ def compose() -> None:
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods, array_format)
     dtypes.use_finder(find_dtype, dtype_names, refuse_dtype)
+    unknown.advice = dtype_advice
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
     from_plugins.use_finder(lax_function, lax_names)
@@ -237,6 +238,14 @@ def load_backends() -> None:
 
 
 @functools.cache
+def dtype_advice(name: str) -> str | None:
+    """What to type for a dtype of one of our packages that is not installed."""
+    from rabbet.plugins import catalogue, installing  # for messages alone
+
+    home = catalogue.provider("rabbet.dtypes", name)
+    return None if home is None else installing.command(home)
+
+
 def array_methods() -> Any:
     """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
     return public_name("Array.methods")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
+from rabbet.dtypes import unknown
 from rabbet.dtypes.array_givers import array_of
 from rabbet.dtypes.given import is_abstract, parsed, python_type
 from rabbet.dtypes.promotion_order import Lattice
@@ -210,11 +211,8 @@ class DTypeTable:
         if spec is not None and numpys is not None and numpys.names and numpys != spec.dtype:
             spec = None
         if spec is None:
-            raise TypeError(
-                f"dtype {numpys.name if numpys is not None else dtype!r} is not known\n"
-                f"  known: {', '.join(self._by_name)}\n"
-                f"  a plugin may add it: `python -m rabbet plugins` lists those that are installed"
-            )
+            name = dtype if numpys is None else numpys.name
+            raise unknown.refusal(name, self._by_name, self.installed_names())
         with contextlib.suppress(TypeError):  # what NumPy reads as a dtype need not have a hash
             self._known[dtype] = spec.dtype
         return spec.dtype

@@ -14,9 +14,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import MissingPluginError
-from rabbet.messages import tracebacks
+from rabbet.messages import names_of_jax, tracebacks
 from rabbet.messages.spelling import nearest
-from rabbet.plugins import catalogue
+from rabbet.plugins import catalogue, installing
 
 if TYPE_CHECKING:
     from rabbet.plugins.manager import PluginManager
@@ -52,7 +52,7 @@ def resolve(name: str, manager: Any = None) -> Any:
     if home is not None and not _installed(home):
         raise MissingPluginError(
             f"rb.{name} is provided by the package {home}, which is not installed\n"
-            f"  to fix: python -m pip install {home}"
+            f"  to fix: {installing.command(home)}"
         )
     raise AttributeError(f"module {namespace!r} has no attribute {short!r}{_suggestion(name, manager)}")
 
@@ -93,6 +93,9 @@ def _installed(distribution: str) -> bool:
 
 
 def _suggestion(name: str, manager: PluginManager) -> str:
+    place = names_of_jax.place(name)
+    if place is not None:
+        return f"; the name is JAX's. Here: {place}"
     namespace = name.rpartition(".")[0]
     module = sys.modules.get(f"rabbet.{namespace}" if namespace else "rabbet")
     own = [f"{namespace}.{one}" if namespace else one for one in vars(module or object)]

@@ -37,8 +37,8 @@ def check_partition(function: Callable[..., Any], arrays: Sequence[Any], *, tole
         if not np.allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance, equal_nan=True):
             laid = ", ".join([str(x.sharding) for x in arrays])
             raise LawError(
-                f"result {i} of {getattr(function, '__name__', function)!r} of arrays that lie as {laid}: the "
-                f"results differ from those on one device\n{np.asarray(a)}\nwanted\n{np.asarray(b)}"
+                f"result {i} of {getattr(function, '__name__', function)!r} of arrays that lie as {laid}: "
+                f"the results differ from those on one device\n{np.asarray(a)}\nwanted\n{np.asarray(b)}"
             )
     return got
 
