@@ -40,11 +40,12 @@ class Cost(NamedTuple):
     fuses: bool = False
 
     def __add__(self, other: Any) -> Any:
-        both = [a + b for a, b in zip(self[:3], other[:3], strict=True)]
-        return Cost(*both, self.fuses and other.fuses)
+        flops, moved, slow = [a + b for a, b in zip(self[:3], other[:3], strict=True)]
+        return Cost(flops, moved, slow, self.fuses and other.fuses)
 
     def __mul__(self, times: Any) -> Any:
-        return Cost(*[times * x for x in self[:3]], self.fuses)
+        flops, moved, slow = [times * x for x in self[:3]]
+        return Cost(flops, moved, slow, self.fuses)
 
 
 cost = RuleTable(

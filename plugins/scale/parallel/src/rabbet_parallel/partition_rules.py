@@ -98,8 +98,8 @@ def write_partitioned(op: Any, said: Callable[..., Any], names: Any) -> Any:
     call = RuleCall(op, said, list(op.in_avals), list(op.out_avals))
     asked = Asked(call, mesh_of(op.like), op.in_avals, op.out_avals)
     target, attributes = op.partitioner(asked)
-    shapes = [[a.shape for a in avals] for avals in (op.in_avals, op.out_avals)]
-    attributes += f", sdy.sharding_rule = {call.found.text(*shapes, call.who)}"
+    taken, given = ([a.shape for a in avals] for avals in (op.in_avals, op.out_avals))
+    attributes += f", sdy.sharding_rule = {call.found.text(taken, given, call.who)}"
     ins, outs = (", ".join([a.mlir for a in avals]) for avals in (op.in_avals, op.out_avals))
     text = f"stablehlo.custom_call {target}({', '.join(names)}) {{{attributes}}} : ({ins}) -> ({outs})"
     return op.emit_all(text, len(op.out_avals))
