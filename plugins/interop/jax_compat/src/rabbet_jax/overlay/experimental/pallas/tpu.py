@@ -1,8 +1,8 @@
 """``jax.experimental.pallas.tpu``: ``rabbet.experimental.pallas.tpu``, with names that JAX had before."""
 
-from rabbet.experimental import pallas
+from rabbet.experimental.pallas import ANY as ANY
 from rabbet.experimental.pallas import tpu
 
 OPEN = True
 WHY = "Rabbet's Pallas does not have it", "choose the library's implementation without this kernel"
-TPUCompilerParams, TPUMemorySpace, ANY = tpu.CompilerParams, tpu.MemorySpace, pallas.ANY
+TPUCompilerParams, TPUMemorySpace = tpu.CompilerParams, tpu.MemorySpace
