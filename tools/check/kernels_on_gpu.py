@@ -15,7 +15,7 @@ import rabbet as rb
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests/kernels"))
 
-import rows  # noqa: E402
+import rows
 
 
 def difference(found, wanted):
