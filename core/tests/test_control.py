@@ -29,16 +29,21 @@ def test_a_branch_that_stands_there_twice_is_staged_once():
 
     def f(x):
         traced.append(1)
-        return x * weights, 1  # the Python number takes the float of the other branch
+        return x * weights, 1  # the Python number takes the dtype of the other branch
 
     for index in range(4):
         traced.clear()
-        out, number = lax.switch(index, [f, f, lambda x: (x, 2.0), f], X)
+        out, number = lax.switch(index, [f, f, lambda x: (x, np.float32(2)), f], X)
         np.testing.assert_array_equal(out, X if index == 2 else X * X * 10)
         assert number == (2 if index == 2 else 1) and number.dtype == np.float32
         assert len(traced) == 1
     lax.cond(True, f, f, X)
     assert len(traced) == 2
+
+
+def test_an_int_here_and_a_float_there_are_refused():
+    with pytest.raises(TypeError, match="must return the same types"):
+        lax.cond(True, lambda: 1, lambda: 2.0)
 
 
 def test_branches_may_capture_different_arrays():
@@ -169,8 +174,8 @@ def a_step(i, v):
 
 REFUSED = [
     (
-        lambda: lax.fori_loop(0.0, 3, lambda i, v: v, 0),
-        r"fori_loop: lower must be an integer scalar, got f32",
+        lambda: lax.fori_loop(1j, 3, lambda i, v: v, 0),
+        r"fori_loop: lower must be an integer or floating scalar, got c64",
     ),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, length=2.5), r"length must be an int, got 2\.5"),
     (

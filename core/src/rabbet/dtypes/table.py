@@ -36,6 +36,7 @@ from rabbet.dtypes.specs import (
     float0,
 )
 from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
+from rabbet.messages.who_asked import asked_by_library
 
 
 class DTypeTable:
@@ -391,7 +392,7 @@ class DTypeTable:
         """As ``_promote``, where nothing may change its dtype but Python numbers that fit beside the rest."""
         strong = {dtype for dtype, weak in typings if not weak}
         result = self._promote(wide, *typings)
-        if len(strong) > 1 or (strong and result[0] not in strong):
+        if (len(strong) > 1 or (strong and result[0] not in strong)) and not asked_by_library():
             named = ", ".join([f"{dtype.name}{' (of a Python number)' * weak}" for dtype, weak in typings])
             raise TypePromotionError(
                 f"no implicit promotion of {named} while config.numpy_dtype_promotion is 'strict'; convert "
@@ -434,6 +435,8 @@ class DTypeTable:
             return b_abstract and issubclass(a, b)
         if a is None or (isinstance(a, type) and a in PYTHON):
             a = np.dtype(a)
+        if isinstance(a, np.dtype) and a.kind in "OSUMm":  # NumPy's own, which no array of ours has
+            return np.issubdtype(a, b) if b_abstract and issubclass(b, np.generic) else a == b
         dtype = self.canonicalize(a)
         if not b_abstract:
             return dtype == (np.dtype(b) if isinstance(b, type) and b in PYTHON else self.canonicalize(b))

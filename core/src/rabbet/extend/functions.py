@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from rabbet.lax.promotion import broadcast_operands, cast_operand, is_array_like, promote_operands
+from rabbet.lax.promotion import (
+    broadcast_operands,
+    cast_operand,
+    is_array_like,
+    promote_operands,
+    rank_promotion,
+)
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
     argument_name,
@@ -44,6 +50,7 @@ __all__ = [
     "parameter_name",
     "promote_operands",
     "public_module",
+    "rank_promotion",
     "source_position",
     "to_array",
     "with_weak_type",

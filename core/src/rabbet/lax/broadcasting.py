@@ -77,7 +77,8 @@ def broadcast_in_dim(
         out = broadcast_in_dim(operand, shape, broadcast_dimensions)
         return obey_sharding("broadcast_in_dim", out, out_sharding)
     shape, dims = sizes_of(shape, "shape"), sizes_of(broadcast_dimensions, "broadcast_dimensions")
-    if typeof(operand).shape == shape and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
+    same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
+    if same and not isinstance(operand, (np.ndarray, np.generic, bool, int, float)):
         return operand
     return _shape.broadcast_in_dim(operand, shape=shape, broadcast_dimensions=dims)
 

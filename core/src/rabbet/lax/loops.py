@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.kept_bodies import body_of, stands_for
 from rabbet.lax.promotion import opened
+from rabbet.lax.refusals import concrete
 from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
 from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.function_names import describe_function, named_like
@@ -327,8 +329,8 @@ def fori_loop(
     """``val = body_fun(i, val)`` for ``i`` from ``lower`` up to ``upper``.
 
     Args:
-      lower, upper: integer scalars. Where both are known when the loop is traced (Python ints, most often)
-        it can be differentiated in reverse mode.
+      lower, upper: integer or floating scalars. Where both are known when the loop is traced (Python ints,
+        most often) it can be differentiated in reverse mode.
       body_fun: from ``(i, val)`` to a value of the same structure and types. ``i`` has the type of the
         bounds; where they are known, or ``lower`` is a Python number, it gives way in promotion as that does.
       init_val: a pytree of arrays.
@@ -342,16 +344,18 @@ def fori_loop(
     """
     lower, upper = opened(lower), opened(upper)  # a symbolic dimension is a computed bound
     for name, bound in (("lower", lower), ("upper", upper)):
-        scalar_type(f"fori_loop: {name}", bound, "iu", "an integer scalar")
+        scalar_type(f"fori_loop: {name}", bound, "iuf", "an integer or floating scalar")
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
-    if not is_tracer(lower) and not is_tracer(upper):
+    known = [known_number(bound) for bound in (lower, upper)]
+    if None not in known:
 
         def step(carry: Any, _: Any) -> Any:
             i, val = carry
             return (i + 1, body_fun(i, val)), None
 
-        steps = max(int(upper) - int(lower), 0)
-        first = int(lower)  # as weak as Python's numbers: `val + i` has the type of `val`
+        steps = max(math.ceil(known[1] - known[0]), 0)
+        # As weak as Python's numbers: `val + i` has the type of `val`.
+        first = lower if is_tracer(lower) else known[0]
         if typeof(first).dtype != dtype:
             first = convert_element_type(first, dtype)
         step = stands_for(step, "fori_loop", body_fun)
@@ -363,6 +367,16 @@ def fori_loop(
     counting = lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2]))
     counting = stands_for(counting, "fori_loop between arrays", body_fun)
     return repeat("fori_loop", _is_below, counting, (start, stop, init_val))[2]
+
+
+def known_number(bound: Any) -> Any:
+    """The Python number of a bound, None where it is not known."""
+    if is_tracer(bound):
+        value = concrete(bound)
+        if value is None:
+            return None
+        return value("float()")() if dtypes.kind(typeof(bound).dtype) == "f" else value("int()")()
+    return float(bound) if dtypes.kind(typeof(bound).dtype) == "f" else int(bound)
 
 
 def _is_below(state: tuple) -> Any:

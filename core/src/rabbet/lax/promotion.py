@@ -16,6 +16,7 @@ from rabbet.dtypes.array_givers import array_of
 from rabbet.lax import broadcasting
 from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.messages.source_positions import stacklevel
+from rabbet.messages.who_asked import asked_by_library
 from rabbet.primitives import convert
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
@@ -111,8 +112,17 @@ def broadcast_operands(operands: Sequence[Any]) -> list:
 
 
 def rank_promotion(x: ArrayLike, have: Any, full: Any) -> Any:
-    """``x``, checked against ``config.numpy_rank_promotion``."""
+    """``x``, of the shape ``have``, checked against ``config.numpy_rank_promotion`` before it is broadcast
+    to the shape ``full``. What a library does within its functions is not refused.
+
+    Example:
+      >>> from rabbet.extend.functions import rank_promotion
+      >>> rank_promotion(1.0, (), (3,))
+      1.0
+    """
     if len(have) != len(full) and have and config.numpy_rank_promotion != "allow":
+        if asked_by_library():
+            return x
         why = f"operands of shapes {have} and {full} differ in rank, and numpy_rank_promotion is not 'allow'"
         if config.numpy_rank_promotion == "raise":
             raise ValueError(f"could not be broadcast together: {why}")

@@ -334,7 +334,7 @@ class _Opaque:
         return self.function(*args, **kwargs)
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is _Opaque and self.function == other.function
+        return self.function == (other.function if type(other) is _Opaque else other)
 
     def __hash__(self) -> int:
         return hash(self.function)

@@ -266,6 +266,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       >>> f(np.ones((4, 2), np.float32)).sharding.is_equivalent_to(rows, 2)
       True
     """
+    if shardings is None:
+        raise ValueError(
+            "with_sharding_constraint: shardings is None, which asks for nothing; leave the call out, or "
+            "give PartitionSpec() to bring everything together"
+        )
     given = tree.broadcast_prefix(
         shardings, x, lambda node: node is None, names=("with_sharding_constraint: shardings", "x")
     )

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from rabbet.errors import ShardingError
-from rabbet.extend.functions import folded
+from rabbet.extend.functions import folded, is_evaluating
 
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Entered, Mesh, current
 
@@ -29,6 +29,11 @@ class set_mesh(AbstractContextManager):
         if mesh is not None and not isinstance(mesh, self.accepts):
             kinds = " or ".join([kind.__name__ for kind in self.accepts])
             raise TypeError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
+        if type(self) is set_mesh and not is_evaluating():
+            raise ValueError(
+                "set_mesh within a traced function would stay behind it or be forgotten; set the "
+                "mesh outside, or name it in the shardings"
+            )
         self.override = current.within(mesh)
 
     def __enter__(self) -> Any:

@@ -41,8 +41,10 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
+        if spec is None:
+            raise TypeError("NamedSharding takes a PartitionSpec, got None; PartitionSpec() cuts nothing")
         if not isinstance(spec, PartitionSpec):
-            spec = PartitionSpec(*(spec or ()))
+            spec = PartitionSpec(*spec)
         for name in axes_of(spec):
             if name not in mesh.axis_names:
                 raise ShardingError(

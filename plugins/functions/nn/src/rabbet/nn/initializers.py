@@ -102,7 +102,7 @@ def uniform(scale=1e-2, dtype=None):
     @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
-        return lax.mul(random().uniform(key, shape, dtype), scale)
+        return lax.mul(random().uniform(key, shape, dtype), rnp.asarray(scale, dtype))
 
     return init
 
@@ -135,7 +135,9 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
-        return lax.mul(random().truncated_normal(key, lower, upper, shape, dtype), stddev)
+        return lax.mul(
+            random().truncated_normal(key, lower, upper, shape, dtype), rnp.asarray(stddev, dtype)
+        )
 
     return init
 

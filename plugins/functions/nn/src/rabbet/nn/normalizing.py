@@ -42,8 +42,10 @@ def shift(x, axes):
     What is reduced has no tangent already: the rule for maxima would keep ``x`` apart from what made it, and
     loops that hold a barrier are not compiled as one kernel on CPUs.
     """
-    top = lax.reduce_max(lax.stop_gradient(x), axes)
+    top = lax.reduce_max(lax.stop_gradient(lax.real(x) if dtypes.kind(x.dtype) == "c" else x), axes)
     top = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
+    if dtypes.kind(x.dtype) == "c":
+        return lax.sub(x, lax.convert_element_type(back(top, axes, x.shape), x.dtype)), top
     return lax.sub(x, back(top, axes, x.shape)), top
 
 
@@ -110,7 +112,8 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
       axis: an int, a tuple, or None for all.
       b: factors of the exponentials, an array that broadcasts.
       keepdims: keep reduced dimensions with size 1.
-      return_sign: return ``(log |sum|, sign of the sum)``, for negative factors.
+      return_sign: return ``(log |sum|, sign of the sum)``, for negative factors; of complex numbers the sign
+        is the sum divided by its size.
       where: a boolean array: which elements count.
 
     Example:
@@ -130,7 +133,8 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     sign = lax.sign(total)
     if return_sign:
         total = lax.abs(total)
-    out = lax.add(lax.log(total), top)
+    out = lax.log(total)
+    out = lax.add(out, lax.convert_element_type(top, out.dtype))
     if keepdims:
         out, sign = lax.expand_dims(out, axes), lax.expand_dims(sign, axes)
     return (out, sign) if return_sign else out

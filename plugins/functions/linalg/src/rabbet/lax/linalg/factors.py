@@ -27,6 +27,7 @@ def cholesky(x, *, symmetrize_input=True):
              [1., 1.]], dtype=float32)
     """
     matrices.square_matrices("cholesky", typeof(x))
+    x = matrices.in_floats(x)
     return primitives.cholesky.cholesky(symmetrized(x) if symmetrize_input else x)
 
 

@@ -4,7 +4,7 @@ linear algebra are made.
 
 import numpy as np
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
 from rabbet.extend.primitive import accept, full_of_type
 from rabbet.extend.transform import typeof
@@ -82,6 +82,12 @@ def identity(aval):
     """Identity matrices (ones on the diagonal of each) of a type."""
     one, zero = full_of_type(aval, 1), full_of_type(aval, 0)
     return where_below(where_below(zero, one, -1), zero)
+
+
+def in_floats(x):
+    """Integers as floats, anything else as it is."""
+    dtype = typeof(x).dtype
+    return lax.convert_element_type(x, dtypes.to_inexact(dtype)) if dtypes.kind(dtype) in "biu" else x
 
 
 def square_matrices(name, aval):

@@ -82,6 +82,7 @@ def eigh(
       >>> values
       Array([1., 3.], dtype=float32)
     """
+    x = matrices.in_floats(x)
     aval = typeof(x)
     matrices.square_matrices("eigh", aval)
     chosen = subset("eigh", subset_by_index, aval.shape[-1])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rabbet import Array, dtypes, lax
+from rabbet import Array, config, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
-from rabbet.extend.functions import fused, is_array_like, is_python_scalar, obeys_out_sharding, with_weak_type
+from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding, with_weak_type
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
@@ -131,7 +131,8 @@ def like(name: str, a: Any, value: Value, dtype: type | None, shape: Any, device
 
 def described(name: str, a: Any) -> ShapedArray:
     """The type of an array, a number, or anything with a shape and a dtype."""
-    if not is_array_like(a) and hasattr(a, "shape") and hasattr(a, "dtype"):
+    known = isinstance(a, (np.ndarray, np.generic)) or hasattr(a, "aval")
+    if not known and hasattr(a, "shape") and hasattr(a, "dtype"):
         return ShapedArray(tuple(a.shape), a.dtype, bool(getattr(a, "weak_type", False)))
     check(name, a)
     return typeof(a)
@@ -243,6 +244,8 @@ def arange(
     if any(isinstance(v, SymbolicDimension) for v in (start, stop, step)):
         return on_device(of_symbolic_length(start, stop, step, dtype), device)
     given = [known("arange", v) for v in (start, stop, step) if v is not None]
+    if any(dtypes.kind(typeof(v).dtype) == "c" for v in given):
+        raise TypeError(f"arange: complex numbers have no order, got {given}")
     dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
     if stop is None:
         start, stop = 0, start
@@ -253,6 +256,9 @@ def arange(
     if by == 0:
         zero_step()
     host = np.arange(lo, hi, by, dtype=dtype if dtypes.kind(dtype) != "b" and dtype.kind != "V" else None)
+    if all(is_python_scalar(v) for v in given):  # no array of the caller's is moved
+        with config.override(transfer_guard_host_to_device=None):
+            return asarray(dtypes.host_cast(host, dtype), dtype, device=device)
     return asarray(dtypes.host_cast(host, dtype), dtype, device=device)
 
 

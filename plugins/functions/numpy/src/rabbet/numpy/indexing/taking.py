@@ -95,7 +95,8 @@ def take_along_axis(
       arr: an array.
       indices: integers, of the same number of dimensions.
       axis: None: both are flattened.
-      mode, fill_value: see ``take``.
+      mode, fill_value: see ``take``; ``"one_hot"`` compares each position with all places and sums what is
+        chosen, 0 for a position outside, which some accelerators do faster than a gather.
       wrap_negative_indices: whether negative positions count from the end; if not, they are outside.
 
     Raises:
@@ -119,7 +120,27 @@ def take_along_axis(
             f"{indices.aval.str_short()}"
         )
     axis = axis_of("take_along_axis", axis, arr.ndim)
+    if mode == "one_hot":
+        return picked(arr, indices, axis, wrap_negative_indices)
     return gathered(arr, indices, axis, mode or "fill", fill_value, wrap_negative_indices)
+
+
+def picked(arr: Value, indices: Value, axis: int, wrap: bool) -> Value:
+    """The elements at positions, by comparing with all places."""
+    ndim, size = arr.ndim, arr.shape[axis]
+    others = [d for d in range(ndim) if d != axis]
+    lead = lax.broadcast_shapes(*[tuple([x.shape[d] for d in others]) for x in (arr, indices)])
+    arr, indices = [spread_to(x, completed(lead, axis, x.shape[axis])) for x in (arr, indices)]
+    if wrap and kind_of(indices) == "i":
+        indices = lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+    full = (*indices.shape, size)
+    kept = tuple(range(ndim))
+    rows = lax.broadcast_in_dim(arr, full, tuple([ndim if d == axis else d for d in range(ndim)]))
+    places = lax.broadcast_in_dim(lax.iota(indices.dtype, size), full, (ndim,))
+    chosen = lax.eq(lax.broadcast_in_dim(indices, full, kept), places)
+    if kind_of(arr) == "b":
+        return lax.reduce_or(lax.bitwise_and(chosen, rows), (ndim,))
+    return lax.reduce_sum(lax.select(chosen, rows, lax.full_like(rows, 0)), (ndim,))
 
 
 def gathered(

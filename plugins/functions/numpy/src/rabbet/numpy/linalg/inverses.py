@@ -82,6 +82,8 @@ def pinv(a: Value, rtol: Any = None, hermitian: bool = False, *, rcond: Any = No
       Array([[0.5, 0. ]], dtype=float32)
     """
     a = matrix("pinv", a)
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv takes rtol or rcond, which is another name of it, not both")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * largest_size(a) * float(dtypes.finfo(a.dtype).eps)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend.functions import folded, is_array_like
+from rabbet.extend.functions import folded, is_array_like, rank_promotion
 from rabbet.numpy.creation.conversion import array
 from rabbet.numpy.creation.filled import arange
 from rabbet.numpy.elementwise.choosing import choose_by
@@ -81,6 +81,12 @@ def vectorize(
 
     def vectorized(*args: list[int] | Value, **kwargs: Any) -> tuple[Value, ...] | Value:
         kept = {i: x for i, x in enumerate(args) if i in excluded or x is None}
+        missing = [i for i, x in enumerate(args) if x is None and i not in excluded]
+        if parsed is not None and missing:
+            raise ValueError(
+                f"vectorize: argument {missing[0]} is None, where the signature {signature!r} names "
+                f"an array; pass arguments on as they are by excluded={{{missing[0]}}}"
+            )
         mapped = [x for i, x in enumerate(args) if i not in kept]
 
         def call(*values: Value) -> tuple[Value, ...] | Value:
@@ -124,6 +130,8 @@ def mapped_over(
         core_sizes(sizes, core, x.aval, where)
     lead = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, inputs, strict=True)]
     shape = lax.broadcast_shapes(*lead) if lead else ()
+    for x, own in zip(arrays, lead, strict=True):
+        rank_promotion(x, own, shape)
 
     def checked(*values: Value) -> tuple[Value, ...] | Value:
         out = call(*values)

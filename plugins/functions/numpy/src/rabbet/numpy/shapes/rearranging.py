@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
-from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.transform import Tracer, is_tracer, typeof
 from rabbet.numpy.creation.conversion import array, asarray
 from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import spread_to
@@ -287,7 +287,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     row-major order.
 
     Args:
-      obj: an int, a slice or integers, known.
+      obj: an int, which may be computed, or a slice or integers, known.
       values: what to put in; broadcasts.
 
     Example:
@@ -300,6 +300,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         arr, axis = ravel(arr), 0
     axis = axis_of("insert", axis, arr.ndim)
     n = arr.shape[axis]
+    if is_tracer(obj) and not obj.ndim and dtypes.kind(obj.dtype) in "iu":
+        return insert_at(arr, obj, values, axis)
     single = not isinstance(obj, slice) and np.ndim(obj) == 0
     at = np.arange(n)[obj] if isinstance(obj, slice) else np.atleast_1d(np.asarray(obj))
     if single:
@@ -313,6 +315,24 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     values = spread_to(
         lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], len(at), *arr.shape[axis + 1 :])
     )
+    return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
+
+
+def insert_at(arr: Any, place: Any, values: Any, axis: int) -> Any:
+    """``insert`` before one position that is computed: what is behind it moves up."""
+    n = arr.shape[axis]
+    count = values.shape[axis] if values.ndim == arr.ndim else 1
+    if values.ndim and values.ndim == arr.ndim - 1:
+        values = lax.expand_dims(values, (axis,))
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    values = spread_to(lax.convert_element_type(values, arr.dtype), shape)
+    place = lax.convert_element_type(place, "int32")
+    place = lax.clamp(0, lax.select(lax.lt(place, 0), lax.add(place, n), place), n)
+    at = lax.iota("int32", n + count)
+    behind = lax.ge(at, lax.add(place, count))
+    source = lax.select(behind, lax.sub(at, count), lax.min(at, max(n - 1, 0)))
+    inside = lax.bitwise_and(lax.ge(at, place), lax.bitwise_not(behind))
+    source = lax.select(inside, lax.add(lax.sub(at, place), n), source)
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 

@@ -115,9 +115,22 @@ def solution(func, limits, y0, t, *args, later=None):
     if ts.ndim != 1 or dtypes.kind(ts.dtype) not in "fiu" or not ts.size:
         raise TypeError(f"odeint: t must be a vector of real times, got {ts.aval.str_short()}")
     ts = ts.astype(real)
+    func, later = listed(func, y0), later and listed(later, y0)
     check_derivative(func, unravel(flat), ts[0], args)
     converted, captured = rb.closure_convert(later or func, unravel(flat), ts[0], *args)
     return in_rows(_solved(converted, unravel, limits, flat, ts, (args, tuple(captured))), unravel(flat))
+
+
+def listed(func, y0):
+    """``func``, whose list of numbers is a vector where the state is one."""
+    if not hasattr(y0, "shape"):
+        return func
+
+    def derivative(y, t, *args):
+        out = func(y, t, *args)
+        return rnp.stack([rnp.asarray(x) for x in out]) if isinstance(out, (list, tuple)) else out
+
+    return named_like(derivative, func)
 
 
 def check_derivative(func, y, t, args):

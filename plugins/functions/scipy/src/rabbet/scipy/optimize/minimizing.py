@@ -65,7 +65,7 @@ def minimize(
 
     Args:
       fun: ``fun(x, *args)`` returns a number; it can be differentiated.
-      x0: of shape ``(n,)``, floating: where to start.
+      x0: of shape ``(n,)``, floating or complex: where to start.
       args: a tuple of further arguments.
       method: ``"BFGS"``: with the whole approximation of the inverse Hessian; ``"L-BFGS"`` (or
         ``"l-bfgs-experimental-do-not-rely-on-this"``, ``"L-BFGS-B"``): with the last ``maxcor`` steps, for
@@ -89,7 +89,7 @@ def minimize(
     the approximate ones of W. Hager and H. Zhang, 2005.
 
     Raises:
-      TypeError: if ``args`` is no tuple, ``x0`` is not floating, or an option is unknown.
+      TypeError: if ``args`` is no tuple, ``x0`` holds no such numbers, or an option is unknown.
       ValueError: for an unknown method, or ``x0`` that is no vector.
 
     Example:
@@ -103,8 +103,10 @@ def minimize(
     if steps is None:
         raise ValueError(f"minimize: method must be 'BFGS' or 'L-BFGS', got {method!r}")
     x0 = array("minimize", x0)
+    if dtypes.kind(x0.dtype) == "c" and x0.ndim == 1:
+        return of_parts(fun, x0, args, method=method, tol=tol, options=options)
     if dtypes.kind(x0.dtype) != "f":
-        raise TypeError(f"minimize: x0 must be floating, got {x0.dtype}")
+        raise TypeError(f"minimize: x0 must be floating or complex, got {x0.dtype}")
     if x0.ndim != 1:
         raise ValueError(f"minimize: x0 must be a vector, got shape {x0.shape}; reshape it inside of fun")
     settings = dict(options or {})
@@ -128,6 +130,18 @@ def minimize(
         grad(of_vector), x0, lambda _, x0: steps(of_vector, x0, **settings), tangents_of, has_aux=True
     )
     return OptimizeResults(x=x, fun=of_vector(x), **rest)
+
+
+def of_parts(fun, x0, args, **how):
+    """``minimize`` over complex numbers: their real and their imaginary parts are the unknowns, of which
+    ``hess_inv`` tells; ``jac`` is the derivative by the former minus ``i`` times that by the latter, as of
+    ``grad``.
+    """
+    n = x0.size
+    whole = lambda parts: lax.complex(parts[:n], parts[n:])
+    parts = rnp.concatenate([x0.real, x0.imag])
+    out = minimize(lambda v, *args: fun(whole(v), *args), parts, args, **how)
+    return out._replace(x=whole(out.x), jac=rnp.conj(whole(out.jac)))
 
 
 def tangents_of(hessian, y):
