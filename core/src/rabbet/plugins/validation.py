@@ -141,7 +141,7 @@ def check_dtype(name: str, loaded: DTypeSpec) -> str | None:
             )
         if not ends[0] < ends[1]:
             return f"its smallest number {ends[0]} is not below its largest {ends[1]}\n  to fix: its finfo"
-    if own.name != name:
+    if own.name != name and own.names != (name,):  # of a format that NumPy does not know, its only field
         return (
             f"NumPy calls its numpy_dtype {own.name!r}, and arrays of it are looked up by that name\n"
             f"  to fix: call the DTypeSpec and the entry point {own.name!r}, or register a NumPy dtype of "

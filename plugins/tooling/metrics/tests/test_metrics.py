@@ -41,12 +41,19 @@ def test_counters_add_up_and_labels_are_escaped():
 
 @pytest.mark.needs("cpu", "jit")
 def test_a_program_is_counted_where_the_package_is_installed():
-    code = (
-        "import numpy as np, rabbet as rb\nf = rb.jit(lambda x: x * 2.0 + x)\nx = np.ones(1024, np.float32)\n"
-        "f(x)\nf(np.ones(2048, np.float32))\nmoved = lambda: sum(v for k, v in rb.metrics.snapshot().items() "
-        "if 'transferred' in k[0])\nbefore = moved()\nf(x)\nrb.device_put(x)\nprint('moved', moved() - before)\n"
-        "print(rb.metrics.prometheus())"
-    )
+    code = """
+import numpy as np, rabbet as rb
+f = rb.jit(lambda x: x * 2.0 + x)
+x = np.ones(1024, np.float32)
+f(x)
+f(np.ones(2048, np.float32))
+moved = lambda: sum(v for k, v in rb.metrics.snapshot().items() if 'transferred' in k[0])
+before = moved()
+f(x)
+rb.device_put(x)
+print('moved', moved() - before)
+print(rb.metrics.prometheus())
+"""
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'rabbet_traces_total{function="<lambda>"} 2' in ran.stdout
     assert "moved 8192.0" in ran.stdout
