@@ -161,6 +161,21 @@ def first_squeezed(x):
     )(x)
 
 
+def computed_grid(n, x):
+    """As many programs as a number says; results of others are as they were."""
+
+    def kernel(x, _, out):
+        out[...] = x[...] + pl.num_programs(0).astype("float32")
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = rb.ShapeDtypeStruct(x.shape, "float32")
+    call = lambda n, x: pl.pallas_call(
+        kernel, shape, grid=(n,), in_specs=[block, block], out_specs=block, name="computed_grid",
+        input_output_aliases={1: 0},
+    )(x, rnp.zeros(x.shape, "float32"))  # fmt: skip
+    return rb.jit(call)(n, x)
+
+
 # For GPUs
 
 
@@ -264,6 +279,7 @@ KERNELS = [
     ("strided", strided, (random(16, 128),), ("triton", "tpu")),
     ("rolled", rolled, (random(8, 128),), ("tpu",)),
     ("scoped", scoped, (random(8, 128),), ("tpu",)),
+    ("computed grid", computed_grid, (np.int32(3), random(32, 128)), ("tpu",)),
     ("looped", looped, (random(32, 128),), ("triton", "tpu")),
     ("first squeezed", first_squeezed, (random(3, 16, 128),), ("triton", "tpu")),
     ("masked", masked, (random(3, 100),), ("triton",)),

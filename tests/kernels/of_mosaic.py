@@ -127,6 +127,9 @@ class OfMosaic(Evaluator):
         assert np.all(args[0] >= int(args[1])), "a wait that nobody ends"
         np.subtract(args[0], int(args[1]), out=args[0])
 
+    def op_tpu_iteration_bound(self, op, args, shape, dtype):
+        return np.int32(self.ids[int(ir.IntegerAttr(attribute(op, "dim")).value)])
+
     def op_tpu_sem_read(self, op, args, shape, dtype):
         return np.int32(args[0].reshape(())[()])
 
@@ -157,11 +160,11 @@ def run(text, grid, prefetch, operands, results, scratch, aliases=()):
         windows = [bounds(w) for w in ir.ArrayAttr(kernel.attributes["window_params"])]
         body = kernel.regions[0].blocks[0]
         for ids in np.ndindex(*(grid or (1,))):
-            one_program(body, ids, prefetch, [*arrays, *outs], windows, transforms, own)
+            one_program(body, grid, ids, prefetch, [*arrays, *outs], windows, transforms, own)
     return [x.view(dtype).reshape(shape) for x, (shape, dtype) in zip(outs, results, strict=True)]
 
 
-def one_program(body, ids, prefetch, whole, windows, transforms, own):
+def one_program(body, grid, ids, prefetch, whole, windows, transforms, own):
     """Move windows in, run the program, and move them back."""
     ids = [np.int32(i) for i in ids]
     states, back = [], []
@@ -170,7 +173,7 @@ def one_program(body, ids, prefetch, whole, windows, transforms, own):
             states.append(array)
             continue
         block = transforms[f"transform_{n}"].regions[0].blocks[0]
-        at = OfMosaic().block(block, dict(zip(block.arguments, [*ids, *prefetch], strict=True)))
+        at = OfMosaic(grid).block(block, dict(zip(block.arguments, [*ids, *prefetch], strict=True)))
         part = tuple([slice(int(i) * z, int(i) * z + z) for i, z in zip(at, sizes, strict=True)])
         assert all(0 <= s.start < n for s, n in zip(part, array.shape, strict=True)), (
             "a block outside of an array"
@@ -180,6 +183,6 @@ def one_program(body, ids, prefetch, whole, windows, transforms, own):
         window[inside] = array[part]
         states.append(window)
         back.append((array, part, window, inside))
-    OfMosaic().block(body, dict(zip(body.arguments, [*ids, *prefetch, *states, *own], strict=True)))
+    OfMosaic(grid).block(body, dict(zip(body.arguments, [*ids, *prefetch, *states, *own], strict=True)))
     for array, part, window, inside in back:
         array[part] = window[inside]

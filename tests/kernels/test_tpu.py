@@ -17,8 +17,10 @@ def evaluated(call, operands):
     text = kernel.module(call, "k")
     results = [(b.array.shape, b.array.dtype) for b in call.outs]
     scratch = [(s.state.shape, None if s.kind else s.state.dtype) for s in call.scratch]
+    sizes = iter([int(n) for n in operands[: call.computed]])
+    grid, operands = [next(sizes) if n is None else n for n in call.grid], operands[call.computed :]
     first = len(call.prefetch)
-    return of_mosaic.run(text, call.grid, operands[:first], operands[first:], results, scratch, call.aliases)
+    return of_mosaic.run(text, grid, operands[:first], operands[first:], results, scratch, call.aliases)
 
 
 # Loops of many programs: these three show what the others do.

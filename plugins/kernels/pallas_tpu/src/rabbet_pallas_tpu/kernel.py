@@ -16,6 +16,8 @@ class Writer(Walker):
         super().__init__(RULES, "vector", located=True)
 
     def splat(self, name, aval, shape):
+        if not tuple(shape):
+            return name
         return self.emit(f"vector.broadcast {name} : {self.type(aval, ())} to {self.type(aval, shape)}")
 
     def cast(self, name, aval, old, new):
@@ -36,7 +38,8 @@ def module(call, name):
     head = [f"{i}: i32" for i in ids]
     given = [f"{m.name}: {m.type}" for m in (*prefetch, *states, *scratch)]
     own = ids[: len(call.grid)]
-    writer.program(call.kernel, [*own, *prefetch, *states, *scratch])
+    sizes = [writer.emit(f"tpu.iteration_bound {d} : i32") for d, n in enumerate(call.grid) if n is None]
+    writer.program(call.kernel, [*own, *sizes, *prefetch, *states, *scratch])
     windows, functions = [], []
     for n, block in enumerate(blocks):
         if not memrefs.is_window(block):
@@ -46,13 +49,18 @@ def module(call, name):
         functions.append(transform(call, block, n, ids, prefetch))
     words = ", ".join([f"#tpu.dimension_semantics<{s}>" for s in semantics])
     attributes = (
-        f"dimension_semantics = [{words}], iteration_bounds = array<i64: {', '.join(map(str, grid))}>, "
+        f"dimension_semantics = [{words}], iteration_bounds = array<i64: {', '.join([bound(n) for n in grid])}>, "
         f"scalar_prefetch = {len(prefetch)} : i64, scratch_operands = {len(scratch)} : i64, "
         f"tpu.core_type = #tpu.core_type<tc>, window_params = [{', '.join(windows)}]"
     )
     opening = f"func.func @{name}({', '.join([*head, *given])}) attributes {{{attributes}}}"
     lines = "\n".join([f"  {opening} {{", *writer.lines, "    return", "  }", *functions])
     return f"module {{\n{lines}\n}}\n"
+
+
+def bound(size):
+    """The size of a grid dimension, or what stands for a computed one."""
+    return str(-(2**63) if size is None else size)
 
 
 def window(block, function):
@@ -72,7 +80,8 @@ def window(block, function):
 def transform(call, block, n, ids, prefetch):
     """The function that tells where a block is."""
     writer = Writer()
-    outs = writer.program(block.index, [*ids[: len(call.grid)], *prefetch])
+    sizes = [writer.emit(f"tpu.iteration_bound {d} : i32") for d, n in enumerate(call.grid) if n is None]
+    outs = writer.program(block.index, [*ids[: len(call.grid)], *sizes, *prefetch])
     head = ", ".join([*[f"{i}: i32" for i in ids], *[f"{m.name}: {m.type}" for m in prefetch]])
     types = ", ".join(["i32"] * len(outs))
     end = f"    return {', '.join(outs)} : {types}"

@@ -22,7 +22,7 @@ def write(site, call, names):
         return site.write(undefined, site.in_avals, names)
     name = re.sub(r"\W", "_", call.name, flags=re.ASCII) or "kernel"
     text = kernel.module(call, name)
-    first = len(call.prefetch)
+    first = call.computed + len(call.prefetch)
     aliases = {first + operand: result for operand, result in call.aliases}
     effect = params.has_side_effects
     properties: dict[str, object] = {"kernel_name": name.encode()}

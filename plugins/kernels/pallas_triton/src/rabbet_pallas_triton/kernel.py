@@ -27,6 +27,8 @@ class Writer(Walker):
             )
 
     def splat(self, name, aval, shape):
+        if not tuple(shape):
+            return name
         return self.emit(f"tt.splat {name} : {self.type(aval, ())} -> {self.type(aval, shape)}")
 
 
