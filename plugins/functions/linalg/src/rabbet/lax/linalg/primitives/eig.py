@@ -93,7 +93,7 @@ def moved(v, gaps, inner):
     """The tangents of normalized eigenvectors: ``v (gaps P)``, and of each vector itself as much as keeps its
     length and its largest component real.
     """
-    free = matrices.product(v, lax.mul(gaps, inner))
+    free = matrices.product(v, factor_parts.times_or_zero(gaps, inner))
     rows = (typeof(v).ndim - 2,)
     longer = lax.reduce_sum(lax.real(lax.mul(lax.conj(v), free)), axes=rows)
     largest = largest_component(v)

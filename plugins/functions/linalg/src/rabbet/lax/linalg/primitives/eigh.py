@@ -2,7 +2,6 @@
 
 import enum
 
-from rabbet import lax
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis
 from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import typeof
@@ -59,7 +58,8 @@ def jvp_eigh(op, a):
     """With ``P = v^H da v``: ``dw`` is its diagonal, and ``v^H dv = P[i, j] / (w[j] - w[i])`` beside it
     (M. Giles, An extended collection of matrix derivative results, 2008). Of ``da`` the same triangle counts.
 
-    Infinite or NaN where eigenvalues are equal: the vectors are not functions of the matrix there.
+    Infinite or NaN where eigenvalues are equal: the vectors are not functions of the matrix there. But what
+    treats vectors of equal eigenvalues alike, such as the projector on others, has its derivative.
     """
     v, w = op(a.primal)
     change = a.tangent
@@ -67,4 +67,4 @@ def jvp_eigh(op, a):
     inner = matrices.product(matrices.product(matrices.adjoint(v), change), v)
     dw = factor_parts.real_part(factor_parts.diagonal(inner))
     gaps = to_dtype(factor_parts.inverse_differences(w), typeof(v).dtype)
-    return [Dual(v, matrices.product(v, lax.mul(gaps, inner))), Dual(w, dw)]
+    return [Dual(v, matrices.product(v, factor_parts.times_or_zero(gaps, inner))), Dual(w, dw)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of_type
+from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, full_of_type, move_axis
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
@@ -63,15 +63,71 @@ def real_part(x):
     return lax.real(x) if typeof(x).kind == "c" else x
 
 
-def inverse_differences(values):
-    """``F[i, j] = 1 / (values[j] - values[i])`` and 0 on the diagonal; infinite where two are equal."""
+def _one_type(x, y):
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise TypeError(f"times_or_zero takes two arrays of one type, got {x.str_short()}, {y.str_short()}")
+    return x.strong()
+
+
+times_or_zero = Primitive(
+    "times_or_zero", _one_type, kinds=("elementwise",), operands=("x", "y"),
+    doc="x * y, and 0 where either is 0, also beside infinity",
+)  # fmt: skip
+
+
+@times_or_zero.decompose
+def product_of_what_is_there(op, x, y):
+    nothing = lax.bitwise_or(lax.eq(x, 0.0), lax.eq(y, 0.0))
+    return lax.select_n(nothing, lax.mul(x, y), full_of_type(typeof(x).strong(), 0))
+
+
+@times_or_zero.rule("jvp")
+def jvp_times_or_zero(op, x, y):
+    out, tangent = op(x.primal, y.primal), None
+    for a, b in ((x.tangent, y.primal), (x.primal, y.tangent)):
+        if type(a) is not Zero and type(b) is not Zero:
+            term = op(a, b)
+            tangent = term if tangent is None else lax.add(tangent, term)
+    return Dual(out, tangent)
+
+
+@times_or_zero.rule("transpose")
+def transpose_times_or_zero(op, ct, x, y):
+    return (op(ct, y), None) if type(x) is Linear else (None, op(x, ct))
+
+
+inverse_differences = Primitive(
+    "inverse_differences", lambda values: values.update(shape=(*values.shape, values.shape[-1])).strong(),
+    doc="F[i, j] = 1 / (values[j] - values[i]) and 0 on the diagonal; infinite where two are equal",
+)  # fmt: skip
+
+
+def differences(values):
+    """``values[j] - values[i]``."""
     aval = typeof(values)
     sizes = (*aval.shape, aval.shape[-1])
-    apart = lax.sub(as_row(values, sizes), as_column(values, sizes))
-    alone = on_diagonal_alone(sizes)
-    own = typeof(apart).strong()
+    return lax.sub(as_row(values, sizes), as_column(values, sizes))
+
+
+@inverse_differences.decompose
+def inverse_of_differences(op, values):
+    apart = differences(values)
+    alone, own = on_diagonal_alone(typeof(apart).shape), typeof(apart).strong()
     inverse = lax.div(1.0, lax.select_n(alone, apart, full_of_type(own, 1)))
     return lax.select_n(alone, inverse, full_of_type(own, 0))
+
+
+@inverse_differences.rule("batch")
+def batch_inverse_differences(op, values):
+    return Batched(op(move_axis(values.value, values.axis, 0)), 0)
+
+
+@inverse_differences.rule("jvp")
+def jvp_inverse_differences(op, values):
+    """``-F dD F``, where what does not move stays, also beside infinity."""
+    out = op(values.primal)
+    change = times_or_zero(out, times_or_zero(out, differences(values.tangent)))
+    return Dual(out, lax.neg(change))
 
 
 def over_triangle(b, r):

@@ -85,8 +85,8 @@ def jvp_svd(op, a):
     inner_h = matrices.adjoint(inner)
     gaps = to_dtype(inverse_square_gaps(s), aval.dtype)
     right, left = factor_parts.scaled_columns, factor_parts.scaled_rows
-    turn_u = lax.mul(gaps, lax.add(right(inner, s), left(s, inner_h)))
-    turn_v = lax.mul(gaps, lax.add(left(s, inner), right(inner_h, s)))
+    turn_u = factor_parts.times_or_zero(gaps, lax.add(right(inner, s), left(s, inner_h)))
+    turn_v = factor_parts.times_or_zero(gaps, lax.add(left(s, inner), right(inner_h, s)))
     inverse = reciprocal_or_zero(s)
     if aval.kind == "c":
         phase = lax.mul(lax.imag(factor_parts.diagonal(inner)), inverse)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rabbet import lax
 from rabbet.lax.linalg import primitives
+from rabbet.lax.linalg.primitives import factor_parts
 from rabbet.lax.linalg.rows.factorizations import each_matrix
 from rabbet.testing.draws import among, definite, some
 from rabbet.testing.table import Row
@@ -181,7 +182,15 @@ def eig(left, right, dtypes=DOUBLE, orders=1, sizes=(3, 3)):
     )  # fmt: skip
 
 
+def inverse_differences(x):
+    apart = x[..., None, :] - x[..., :, None]
+    alone = np.eye(x.shape[-1], dtype=bool)
+    return np.where(alone, 0, 1 / np.where(alone, 1, apart))
+
+
 ROWS = [
+    Row(factor_parts.times_or_zero, np.multiply, (some(3, 2), some(3, 2)), DTYPES, orders=2),
+    Row(factor_parts.inverse_differences, inverse_differences, (some(2, 3),), DOUBLE, orders=2),
     qr(3, 3, dtypes=DTYPES, orders=2),
     qr(2, 4, 2),
     qr(2, 4, full=True),
