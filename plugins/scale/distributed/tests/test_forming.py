@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -327,3 +328,68 @@ def test_looks_and_programs_at_the_same_time(members):
     found = at_once(all_run, lambda: look(first), lambda: look(first), lambda: look(these[1]))
     assert found == [[None, None], None, None, None]
     assert [m.watch.noticed for m in these] == [None, None] and first.watch.failure is None
+
+
+@pytest.fixture
+def ring(members, monkeypatch):
+    """Seven members, each of which watches over the next two."""
+    monkeypatch.setattr(watch, "READ_BY_ALL", 3)
+    these = members(7)
+    assert form(these) == [None] * 7
+    return these
+
+
+def known_to(these, seconds=10):
+    """What each knows of losses once all know of one, or what they know then."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = [dict(m.watch.lost(range(m.size))) for m in these]
+        if all(found):
+            break
+        time.sleep(0.02)
+    return found
+
+
+def test_a_loss_in_a_ring_is_known_to_all(ring):
+    time.sleep(0.3)
+    assert not any(known_to(ring, 0.1))
+    ring[3].kill()
+    left = [m for m in ring if m is not ring[3]]
+    assert known_to(left) == [{3: "its process is gone"}] * 6
+
+
+def test_an_end_and_a_failure_in_a_ring_are_known_to_all(ring):
+    ring[5].watch.stop()
+    left = [m for m in ring if m is not ring[5]]
+    assert known_to(left) == [{5: "its program has ended"}] * 6
+    failure = ring[0].watch.fail("something went wrong", {2: "it did it"})
+    assert known_to([ring[4]])[0].keys() >= {5} and failure.ranks == (2,)
+    end = time.monotonic() + 10
+    while 2 not in ring[4].watch.lost(range(7)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert ring[4].watch.lost(range(7))[2] == "it did it"
+
+
+def test_what_a_ring_asks_does_not_grow(ring, monkeypatch):
+    asked = []
+    store, get = ring[0].store, ring[0].store.get
+    monkeypatch.setattr(store, "get", lambda key: asked.append(key) or get(key))
+    monkeypatch.setattr(store, "folder", lambda key: asked.append(key) or Memory.folder(store, key))
+    for member in ring:
+        member.kill()
+    del asked[:]
+    ring[0].watch.glance()
+    assert sorted(asked) == ["beats/1", "beats/2", "generation/0/alarms"]
+
+
+def test_who_was_stopped_for_a_while_is_taken_back_in_a_ring(ring):
+    for member in ring:
+        member.kill()  # no looks but those below
+        member.watch.interval = 100
+    reason = "nothing was heard of it for 30 s"
+    ring[0].store.set("generation/0/alarms/3", json.dumps([ring[3].incarnation, reason]))
+    ring[5].watch.glance()
+    assert ring[5].watch.lost(range(7)) == {3: reason}
+    ring[2].watch.glance()  # it watches over that one, and has heard of it
+    ring[5].watch.glance()
+    assert not ring[5].watch.lost(range(7))

@@ -6,6 +6,7 @@ import zlib
 
 from rabbet_distributed.peers import DifferentPrograms
 
+ASKED = 8  # of those that are missing, so many are asked what they do
 LOOKS = 3  # at which another program is seen in a row, before it is taken for the one that stays
 
 
@@ -105,7 +106,7 @@ class Waiting:
         missing = self.missing() or set(self.ranks[:1]) - {watch.group.rank}  # it has not said so
         watch.note(agree=[*program, name])
         watch.tell()
-        watch.refresh()
+        watch.glance([watch.group.members[rank][0] for rank in sorted(missing)[:ASKED]])
         watch.raise_failure()
         found = watch.lost(self.ranks)
         if found.kind is DifferentPrograms:

@@ -164,7 +164,11 @@ class Group:
             members = self.store.get(f"members/{generation}") or self.propose(generation, deadline)
             if members is not None:
                 break
-            time.sleep(PAUSE)
+            if self.slot == min([slot for slot, _ in self.members], default=0):  # whose part it is first
+                time.sleep(PAUSE)
+                continue
+            with contextlib.suppress(TimeoutError):
+                self.store.wait(f"members/{generation}", self.watch.interval)
         if [self.slot, self.incarnation] not in json.loads(members):
             raise PeerLost(
                 f"the other processes have formed a group without process {self.slot}, which was not heard "

@@ -2,7 +2,9 @@
 
 Every process writes a *beat* into the store at an interval: who it is (a restarted process is another one),
 a count, the address of a socket that nobody reads (while its process lives, connections to it are not
-refused), and what it is doing. All that is known of the others is read from their beats.
+refused), and what it is doing. All that is known of the others is read from their beats. In a large group
+each process reads the beats of the next two only, and writes an *alarm* for what it finds there, which all
+read: a few messages for each process and interval, however many there are.
 """
 
 import contextlib
@@ -25,8 +27,9 @@ from rabbet_distributed.peers import NOBODY, DifferentPrograms, Lost, Peer, fami
 COMMUNICATION = re.compile(
     r"[Gg]loo|NCCL|[Cc]onnection (?:closed|reset)|[Cc]ollective|[Tt]imed? ?out|DEADLINE"
 )
-BEAT_SECONDS = 0.5
-READ_BY_ALL = 64  # with more processes, beats are read only by those who wait
+BEAT_SECONDS, SECONDS_EACH = 0.5, 0.001  # the interval grows with the number of processes
+READ_BY_ALL = 32  # with more processes each watches over the next ones, and a loss is told to all
+NEXT = 2  # of them
 ENDED = "its program has ended"
 REMEMBERED, RECENT = 1024, 4  # of the programs that were run: here, and in a beat
 STOPPED_SECONDS = 5.0  # between two looks: this process itself was stopped, or the machine was busy
@@ -49,7 +52,7 @@ class Watch(Overseer):
 
     def __init__(self, group, host):
         self.group = group
-        self.interval = max(BEAT_SECONDS, 0.01 * group.count)
+        self.interval = max(BEAT_SECONDS, SECONDS_EACH * group.count)
         self.listener = socket.create_server((host, 0), family=family_of(host), backlog=64)
         self.listener.setblocking(False)
         self.address = list(self.listener.getsockname()[:2])
@@ -70,6 +73,8 @@ class Watch(Overseer):
             self.failure, self.fresh = None, False
             self.since = self.looked_at = time.monotonic()
             self.looked = 0.0
+            self.heard_all = self.since  # when all beats were read last
+            self.alarms = {}  # what others found, by slot: incarnation and reason
             self.agreement = Agreement(self)
             self.orders = {}
             self.state = {
@@ -92,8 +97,7 @@ class Watch(Overseer):
         while not self.stopped.wait(self.interval):
             try:
                 self.tell()
-                if self.group.count <= READ_BY_ALL:
-                    self.refresh()
+                self.glance()
                 with contextlib.suppress(OSError):
                     while True:
                         self.listener.accept()[0].close()
@@ -115,11 +119,62 @@ class Watch(Overseer):
         with self.reading:
             beats = {int(slot): json.loads(text) for slot, text in self.group.store.folder("beats").items()}
             with self.lock:
-                self.hear(beats, time.monotonic())
+                self.heard_all = time.monotonic()
+                self.hear(beats, self.heard_all)
                 self.fresh, generation = True, self.group.generation
                 found = None if self.failure is not None else self.order_that_differs()
         if found is not None:
             self.fail(*found, generation=generation)
+
+    def next_ones(self):
+        """The slots of the members that this process watches over: the next ones in the ring."""
+        group, size = self.group, len(self.group.members)
+        if group.rank is None:
+            return []
+        places = [(group.rank + i) % size for i in range(1, NEXT + 1)]
+        return [group.members[i][0] for i in places if i != group.rank]
+
+    @property
+    def in_ring(self):
+        """Whether the group is so large that nobody reads all beats."""
+        return len(self.group.members) > READ_BY_ALL
+
+    def glance(self, others=()):
+        """Read what there is to know: in a small group all beats, in a large one those of the next members,
+        of ``others`` (slots) and of those of whom somebody says that they are lost.
+        """
+        if not self.in_ring:
+            if self.group.count <= READ_BY_ALL or self.group.rank is None:
+                self.refresh()
+            return
+        store, folder = self.group.store, f"{self.group.prefix}/alarms"
+        mine = self.next_ones()
+        with self.reading:
+            told = {int(slot): json.loads(text) for slot, text in store.folder(folder).items()}
+            slots = {*mine, *others, *(slot for slot in told if slot not in self.alarms)}
+            found = {slot: store.get(f"beats/{slot}") for slot in slots}
+            beats = {slot: json.loads(text) for slot, text in found.items() if text is not None}
+            with self.lock:
+                self.alarms = told
+                self.hear(beats, time.monotonic())
+                self.fresh, generation = True, self.group.generation
+                differs = None if self.failure is not None else self.order_that_differs()
+        for slot, incarnation in self.group.members:
+            if slot not in mine:
+                continue
+            reason, said = self.verdict(slot, incarnation), told.get(slot)
+            if reason is not None and said is None:
+                store.set(f"{folder}/{slot}", json.dumps([incarnation, reason]), replace=True)
+            elif reason is None and said is not None and said[1] is not None:
+                store.delete(f"{folder}/{slot}")  # it was stopped for a while, and goes on
+        if differs is not None:
+            self.fail(*differs, generation=generation)
+
+    def alarm(self):
+        """Have all others read the beat of this process, which says what has failed."""
+        if self.in_ring:
+            told = json.dumps([self.group.incarnation, None])
+            self.group.store.set(f"{self.group.prefix}/alarms/{self.group.slot}", told, replace=True)
 
     def hear(self, beats, now):
         """Take in the beats, which are lists by slot."""
@@ -153,6 +208,11 @@ class Watch(Overseer):
         """Why a process cannot be counted on, or None."""
         peer, now = self.peers.get(slot), time.monotonic()
         patience = self.group.seconds.peer
+        if self.in_ring and slot not in self.next_ones():
+            marked, reason = self.alarms.get(slot, (None, None))
+            if marked == incarnation and reason is not None:
+                return reason
+            now = self.heard_all  # since then only those who watch over it know more
         if peer is None:
             return f"it was never heard of{self.forged(slot)}" if now - self.since > patience else None
         if peer.incarnation != incarnation:
@@ -250,6 +310,7 @@ class Watch(Overseer):
                 self.state.update(failed=told, agree=None)
             failure = self.failure
         self.tell()
+        self.alarm()
         return failure
 
     def raise_failure(self):
@@ -296,7 +357,7 @@ class Watch(Overseer):
         if time.monotonic() - self.looked < self.interval:
             return
         self.looked = time.monotonic()
-        self.refresh()
+        self.glance()
         self.raise_failure()
         self.check(group, f"{name!r} cannot go on")
         if seconds > self.group.seconds.step:
@@ -334,7 +395,7 @@ class Watch(Overseer):
         found = {}
         while not found and time.monotonic() < deadline:
             time.sleep(self.interval / 2)
-            self.refresh()
+            self.glance()
             found = self.lost(self.ranks_of(group))
         first = str(error).splitlines()[0]
         failure = self.fail(f"{name!r} failed", found, hint=f"  the runtime says: {first}")
