@@ -1,5 +1,5 @@
-"""How what processes tell each other grows with their number: ``python slopes.py 16`` makes so many members, each
-with a client of its own at a real coordinator, as threads of this process. They compute nothing.
+"""How what processes tell each other grows with their number: ``python slopes.py 16`` makes so many members,
+each with a client of its own at a real coordinator, as threads of this process. They compute nothing.
 """
 
 import os
@@ -71,7 +71,7 @@ def at_once(function, over):
 def main(count):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:%d" % probe.getsockname()[1]
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
     service = start_service(address, count)
     stores = {}
 
