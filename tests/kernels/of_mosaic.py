@@ -143,6 +143,7 @@ def bounds(window):
 
 def run(text, grid, prefetch, operands, results, scratch, aliases=()):
     """The results of a kernel. ``scratch`` are pairs of a shape and a dtype (None: semaphores)."""
+    prefetch = [np.array(x) for x in prefetch]  # a kernel may write to them
     made = evaluator.context()
     module = evaluator.parsed(text, made)
     shared = {out: i for i, out in aliases}

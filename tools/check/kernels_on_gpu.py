@@ -2,8 +2,8 @@
 
     python tools/check/on_gpu.py python tools/check/kernels_on_gpu.py
 
-Prints a line for each row: the largest difference and microseconds for a call, the least of five rounds; last,
-how many differ. Products of float32 are asked for with all their digits where a row says so.
+Prints a line for each row: the largest difference and microseconds for a call, the least of five rounds; at
+the end how many differ. Products of float32 are asked for with all their digits where a row says so.
 """
 
 import sys

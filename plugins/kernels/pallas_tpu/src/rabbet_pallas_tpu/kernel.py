@@ -48,8 +48,9 @@ def module(call, name):
         windows.append(window(block, f"@transform_{n}"))
         functions.append(transform(call, block, n, ids, prefetch))
     words = ", ".join([f"#tpu.dimension_semantics<{s}>" for s in semantics])
+    bounds = ", ".join([bound(n) for n in grid])
     attributes = (
-        f"dimension_semantics = [{words}], iteration_bounds = array<i64: {', '.join([bound(n) for n in grid])}>, "
+        f"dimension_semantics = [{words}], iteration_bounds = array<i64: {bounds}>, "
         f"scalar_prefetch = {len(prefetch)} : i64, scratch_operands = {len(scratch)} : i64, "
         f"tpu.core_type = #tpu.core_type<tc>, window_params = [{', '.join(windows)}]"
     )
