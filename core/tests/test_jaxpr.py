@@ -16,10 +16,12 @@ from rabbet.extend.passes import (
     Var,
     bodies_of,
     check,
+    effects_of,
     evaluate,
     stage,
 )
-from rabbet.extend.primitive import Primitive
+from rabbet.extend.primitive import Effect, Primitive
+from rabbet.extend.rules import Enclosing
 from rabbet.extend.transform import context
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
@@ -251,3 +253,23 @@ def test_a_literal_that_a_pass_makes_keeps_its_64_bits():
     (out,) = evaluate(program, [lax.full((), 1, "float64")])
     assert out.dtype == "float64" and out.item() == 1 / 3
     assert pickle.loads(pickle.dumps(one.value)).aval == wide
+
+
+def test_programs_that_a_parameter_encloses_are_shown_and_count_and_are_not_rewritten():
+    inner = stage(lambda x: [lax.sin(x)], [ShapedArray((), "float32")], "inner").jaxpr
+    effects = frozenset([Effect("loud_of_test")])
+    loud = Jaxpr(inner.invars, inner.outvars, inner.equations, [], effects, "inner")
+
+    class Kernel(Enclosing):
+        def programs(self):
+            return [("body", loud)]
+
+        def __str__(self):
+            return "the kernel"
+
+    p = Primitive("encloses_of_test_jaxpr", lambda x, kernel: x, kinds=("body",))
+    op = p.op(kernel=Kernel())
+    assert bodies_of(op) == [] and [e.name for e in effects_of(op)] == ["loud_of_test"]
+    text = str(stage(lambda x: [p(x, kernel=op.params["kernel"])], [ShapedArray((), "float32")]).jaxpr)
+    assert "kernel=the kernel" in text and "kernel.body={ lambda" in text and "= sin" in text
+    assert "with effects" in text

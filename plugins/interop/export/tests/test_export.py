@@ -153,6 +153,14 @@ def test_native_functions_with_nearly_the_names_of_known_ones():
         check_targets("f", {target}, [export.DisabledSafetyCheck.custom_call(target)])
 
 
+def test_native_functions_that_a_package_promises(monkeypatch):
+    calls = [NativeCalls("kept", ("kept_*",), stable=True), NativeCalls("loose", ("loose_*",))]
+    monkeypatch.setattr("rabbet.export.checks.all_native_calls", lambda: calls)
+    check_targets("f", {"kept_norm"}, ())
+    with pytest.raises(export.ExportError, match="nobody promises.*loose_norm"):
+        check_targets("f", {"kept_norm", "loose_norm"}, ())
+
+
 def test_other_platforms():
     program = export.export(rb.jit(lax.sin), platforms=("tpu",))(np.float32(1))
     with pytest.raises(ValueError, match=r"and is called on cpu.*platforms=\('tpu', 'cpu'\)"):

@@ -403,3 +403,24 @@ def test_the_backward_rule_is_given_arrays_also_where_the_cotangent_is_the_numbe
     assert all(type(ct) is rb.Array for ct in seen)
     pytest.importorskip("rabbet_jit")
     assert [float(x) for x in rb.jit(g)(1.0, 3.0)] == [3.0, 2.0]
+
+
+def test_residuals_that_are_pythons_numbers_stay_so():
+    seen = []
+
+    @rb.custom_vjp
+    def f(x):
+        return x * 2
+
+    def backward(saved, g):
+        _, count, scale, flag, nothing = saved
+        seen.append([type(v) for v in (count, scale, flag)])
+        return (g * scale * sum([1.0] * count) if flag and nothing is None else g,)  # as Python uses them
+
+    f.defvjp(lambda x: (f(x), (x, 3, 0.5, True, None)), backward)
+    loss = lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    for gradient in (rb.grad(f), rb.jit(rb.grad(f))):
+        assert float(gradient(1.0)) == 1.5
+    assert rb.vmap(rb.grad(f))(np.ones(2, np.float32)).tolist() == [1.5, 1.5]
+    assert float(rb.grad(loss)(1.0)) == 2.25
+    assert set(map(tuple, seen)) == {(int, float, bool)}
