@@ -185,3 +185,14 @@ def test_its_own_tests_pass(kind, tmp_path):
 def environment_with(folder):
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}
+
+
+def test_a_repository_has_workflows_documents_and_a_badge(tmp_path):
+    folder = new_plugin.write("enclosed", "transformation", tmp_path, repository=True)
+    wanted = (".github/workflows/test.yml", ".github/workflows/release.yml", ".gitignore", "docs/index.md",
+              "mkdocs.yml", "RELEASING.md", "pyproject.toml")  # fmt: skip
+    assert [name for name in wanted if not (folder / name).exists()] == []
+    test = (folder / ".github/workflows/test.yml").read_text()
+    assert "python-version: ${{ matrix.python }}" in test and "$$" not in test
+    assert "# rabbet-enclosed" in (folder / "docs/index.md").read_text()
+    assert not (new_plugin.write("plain", "pass", tmp_path) / ".github").exists()

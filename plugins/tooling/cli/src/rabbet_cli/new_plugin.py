@@ -36,19 +36,23 @@ KINDS = {
 # Rabbet's own that offer users nothing by a name, or that are installed under another's (rabbet[tpu]).
 NAMELESS = (
     "rabbet-testing", "rabbet-cli", "rabbet-passes", "rabbet-progress", "rabbet-ray", "rabbet-pjrt-cuda",
-    "rabbet-pjrt-tpu", "rabbet-pallas-triton", "rabbet-pallas-tpu",
+    "rabbet-pjrt-tpu", "rabbet-pallas-triton", "rabbet-pallas-tpu", "rabbet-kernels",
 )  # fmt: skip
 
 
 def add_arguments(parser):
     parser.add_argument("name", metavar="NAME", help="such as `enclose`, for the package rabbet-enclose")
     parser.add_argument("--kind", choices=KINDS, default="transformation", help="default: transformation")
+    parser.add_argument(
+        "--repository", action="store_true",
+        help="also what a repository needs: tests of a matrix of versions, releases, documents, a badge",
+    )
     parser.add_argument("--into", metavar="FOLDER", default=".", help="where to make the package's folder")
 
 
 def run(args):
     try:
-        folder = write(args.name, args.kind, Path(args.into))
+        folder = write(args.name, args.kind, Path(args.into), repository=args.repository)
     except (ValueError, OSError) as error:
         print(f"rabbet new-plugin: {error}", file=sys.stderr)
         return 1
@@ -59,8 +63,9 @@ def run(args):
     return 0
 
 
-def write(name, kind, into):
-    """Write a package of ``kind`` and return its folder, ``into / distribution``.
+def write(name, kind, into, *, repository=False):
+    """Write a package of ``kind`` and return its folder, ``into / distribution``; with ``repository`` also
+    workflows, documents and a badge.
 
     Raises ValueError for a name that cannot be one, FileExistsError where the folder exists.
     """
@@ -69,7 +74,8 @@ def write(name, kind, into):
     if folder.exists():
         raise FileExistsError(f"{folder} is there already: delete the folder, or choose another name")
     folder.mkdir(parents=True)
-    for path, text in [*templates("common"), *templates(kind)]:
+    more = templates("repository") if repository else ()
+    for path, text in [*templates("common"), *templates(kind), *more]:
         target = folder / path.replace("PACKAGE", fields["package"])
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(fill(text, fields), encoding="utf-8")
