@@ -292,3 +292,28 @@ def test_operands_in_the_large_memory_are_read_only():
 
     with pytest.raises(ValueError, match="writes to operand 0"):
         pl.pallas_call(kernel, struct(4), in_specs=[whole], out_specs=whole)(np.zeros(4, "float32"))
+
+
+NUMBERS = ["bfloat16", "float16", "float8_e4m3fn", "int4", "int8", "uint8", "bool", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_number_formats(dtype):
+    x = rnp.asarray(np.arange(20).reshape(5, 4) % 2).astype(dtype)
+    block = pl.BlockSpec((2, 4), lambda i: (i, 0))
+    call = pl.pallas_call(copy, rb.typeof(x), grid=3, in_specs=[block], out_specs=block)
+    with pl.enable_poison_buffers():
+        assert call(x).tolist() == x.tolist() and call(x).dtype == x.dtype
+        left = pl.pallas_call(nothing, rb.typeof(x))(x).astype("complex64")[0, 0]
+    assert np.isnan(left) if x.dtype.name[:2] in ("bf", "fl", "co") else left.real in (-8, -128, 0)
+
+
+def test_a_grid_of_nothing():
+    block = pl.BlockSpec((1, 4), lambda i: (i, 0))
+    call = pl.pallas_call(copy, struct(0, 4), grid=0, in_specs=[block], out_specs=block)
+    assert call(np.zeros((0, 4), "float32")).shape == (0, 4)
+
+
+def test_the_program_is_printed_where_that_is_asked_for(capsys):
+    pl.pallas_call(copy, struct(4), debug=True)(np.zeros(4, "float32"))
+    assert "kernel copy(grid=()):\n{ lambda" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def pallas_call(
       scratch_shapes: memory for the kernel's own use, such as ``tpu.VMEM((8, 128), "float32")``: a sequence,
         or a dict for keyword arguments. It keeps its content from one program to the next.
       input_output_aliases: ``{operand: result}``, by number, of arrays that share memory.
-      debug: accepted; print the program with ``rb.make_jaxpr`` instead.
+      debug: whether to print the kernel's program when it is traced.
       interpret: compute it with ordinary operations on every platform. On the CPU that is always so.
       name: what the kernel is called in messages; by default the function's name.
       compiler_params: what compilers for hardware are told, such as ``tpu.CompilerParams``.
@@ -115,6 +115,8 @@ class Tracing:
         scalars, arrays = [array_or_tracer(x) for x in scalars], [array_or_tracer(x) for x in arrays]
         call, more = self.call([type_of(x) for x in scalars], [type_of(x) for x in arrays], args)
         checking.check(call)
+        if call.debug:
+            print(f"kernel {call}:\n{call.kernel}")
         outs = pallas_call_p(*computed, *scalars, *arrays, *more, call=call)
         return tree.unflatten(self.out_tree, outs)
 

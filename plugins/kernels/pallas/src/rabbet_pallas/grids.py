@@ -7,7 +7,7 @@ transformation sees.
 import math
 
 import numpy as np
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.passes import Var, evaluate
 from rabbet.extend.transform import typeof
 
@@ -125,9 +125,9 @@ def undefined(aval, poison):
 
 def poison_of(aval):
     """What stands in places that nobody wrote: NaN, the least integer, False."""
-    return {"f": math.nan, "c": math.nan, "i": np.iinfo(aval.dtype).min if aval.kind == "i" else 0}.get(
-        aval.kind, 0
-    )
+    if aval.kind in "fc":
+        return math.nan
+    return int(dtypes.iinfo(aval.dtype).min) if aval.kind == "i" else 0
 
 
 def padded(x, block, poison):

@@ -30,7 +30,7 @@ def along(call, d):
     """The call without dimension ``d`` of its grid; None where that cannot be."""
     n, kernel = call.grid[d], call.kernel
     apart = not call.scratch or call.semantics[d] == "parallel"
-    if n is None or not apart or kernel.effects or uses(kernel, kernel.invars[d]):
+    if not n or not apart or kernel.effects or uses(kernel, kernel.invars[d]):
         return None
     blocks = [*call.ins, *call.outs]
     places = [moves(b, d, n) for b in blocks]
