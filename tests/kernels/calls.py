@@ -33,7 +33,7 @@ def computed(function, arguments, run):
         ]
         if equation.op.primitive.name == "pallas_call":
             outs = run(equation.op.params["call"], given)
-        elif equation.op.primitive.is_call:
+        elif "jaxpr" in equation.op.params and equation.op.primitive.name != "scan":
             outs = through(equation.op.params["jaxpr"], given, run)
         else:
             outs = equation.op(*given)

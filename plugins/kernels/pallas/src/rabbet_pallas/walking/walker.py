@@ -139,9 +139,9 @@ class Walker:
         if rule is not None:
             outs = rule(self, equation, *operands)
             return list(outs) if isinstance(outs, (list, tuple)) else [outs]
-        if primitive.is_call:
-            return self.program(equation.op.params["jaxpr"], operands)
         parts = primitive.decomposition
+        if primitive.is_call or (parts is None and "jaxpr" in equation.op.params):
+            return self.program(equation.op.params["jaxpr"], operands)
         if parts is None:
             self.refuse(
                 f"the operation {primitive.name}", "compute it outside the kernel, or of other operations"
