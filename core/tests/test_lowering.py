@@ -153,7 +153,8 @@ def test_equations_in_a_body_carry_their_own_lines():
 
     module = lowered(lambda x: toys.jit(inner)(x), F)
     line = next(line for line in module.text.splitlines() if "cosine" in line)
-    definition = re.search(r"loc\((#l\d+)\)$", line).group(1)
+    named = re.search(r"loc\((#l\d+)\)$", line).group(1)
+    definition = re.search(rf'(?m)^{named} = loc\("cos"\((#l\d+)\)\)$', module.text).group(1)
     assert re.search(
         rf'{definition} = loc\(".*test_lowering.py":{inner.__code__.co_firstlineno + 1}:', module.text
     )

@@ -284,8 +284,8 @@ def test_scopes_are_in_the_programs_text_and_their_hlo():
             return rnp.sin(x)
 
     text = rb.jit(rb.grad(f)).lower(1.0).as_text(debug_info=True)
-    assert 'loc("outer/in\\"ner"(' in text
-    assert 'op_name="outer/in' in rb.jit(f).lower(X).as_text("hlo")
+    assert 'loc("jit(f)/outer/in\\"ner/cos"(' in text
+    assert 'op_name="jit(f)/outer/in' in rb.jit(f).lower(X).as_text("hlo")
     with pytest.raises(TypeError, match="takes a name, a str, got int"):
         rb.named_scope(3)
     with pytest.raises(ZeroDivisionError), rb.named_scope("left"):

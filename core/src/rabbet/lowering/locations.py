@@ -17,18 +17,21 @@ class Locations:
         self._names = {}
         self._definitions = {}
 
-    def name(self, where: tuple[Any, ...]) -> str:
-        """``loc(#l3)`` for a user position ``(code, lasti)``, in named scopes one that has their names in
-        front.
+    def name(self, where: tuple[Any, ...], first: str = "", last: str = "") -> str:
+        """``loc(#l3)`` for a user position ``(code, lasti)`` and a path in front, which profiles show:
+        ``jit(f)/attn/sin`` of the function (``first``), the named scopes around, and the operation
+        (``last``).
         """
         try:
-            return self._names[where]
+            return self._names[where, first, last]
         except KeyError:
             position = source_positions.source_position(where)
             symbol = self._symbol(f"{quoted(position.file)}:{position.line}:{position.column or 0}")
-            if type(where) is source_positions.Scoped and where.names:
-                symbol = self._symbol(f"{quoted('/'.join(where.names))}({symbol})")
-            text = self._names[where] = f"loc({symbol})"
+            scopes = where.names if type(where) is source_positions.Scoped else ()
+            path = "/".join([part for part in (first, *scopes, last) if part])
+            if path:
+                symbol = self._symbol(f"{quoted(path)}({symbol})")
+            text = self._names[where, first, last] = f"loc({symbol})"
             return text
 
     def _symbol(self, definition: str) -> Any:

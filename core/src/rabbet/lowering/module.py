@@ -113,6 +113,7 @@ def lower_program(
     if symbolic is not None:
         lacks = symbolic.lacks if lacks is None else lambda op, of=lacks: symbolic.lacks(op) or of(op)
     module = Module(platform, table, bridges, lacks, python_call)
+    module.name = name
     module.spread, module.symbolic, module.like, module.manual = spread, symbolic, like, manual
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
@@ -166,6 +167,7 @@ class Module:
         self, platform: Any, table: Any, backend_rules: Any = None, lacks: Any = None, python_call: Any = None
     ) -> None:
         self.platform = platform
+        self.name = ""  # of the program
         self.python_call = python_call
         self.backend_rules = backend_rules
         self.lacks = lacks
@@ -194,6 +196,8 @@ class Module:
         """Write ``jaxpr`` as a function; return its symbol."""
         symbol = self._unique(_symbol(name))
         function = Function(self)
+        if public:  # of the others the compiler puts the name of the call in front
+            function.path = f"jit({self.name})"
         arguments = [f"%arg{i}" for i in range(len(jaxpr.constvars) + len(jaxpr.invars))]
         threaded = effects.ordered(jaxpr.effects)
         given = {e: f"%token{i}" for i, e in enumerate(threaded)}
@@ -312,6 +316,7 @@ class Function:
         self.stops = False  # whether loops of it look into the table of ``stopping``
         self._prefix = "c"
         self.loc = ""
+        self.path = ""  # what stands in front of the names of its operations
 
     def fresh(self) -> Any:
         """A new SSA name."""
@@ -347,7 +352,8 @@ class Function:
             for eqn in jaxpr.equations:
                 if eqn.where is not where and eqn.where is not None:
                     where = ctx.where = eqn.where  # what a rule stages comes from this line, too
-                    self.loc = location(where)
+                if eqn.where is not None:
+                    self.loc = location(where, self.path, eqn.op.primitive.name)
                     attributes = attributes_at(where) if type(where) is Scoped else None
                 inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
                 primitive = eqn.op.primitive

@@ -110,4 +110,4 @@ def test_scopes_names_stay_in_positions():
             return lax.sin(x)
 
     text = rb.jit(f).lower(1.0).as_text(debug_info=True)
-    assert 'loc("layer"(' in text and 'a = "1"' in text
+    assert 'loc("jit(f)/layer/sin"(' in text and 'a = "1"' in text

@@ -90,7 +90,9 @@ def where(lowering: Any, message: str) -> str:
 
 def defined(text: str, name: Any) -> Any:
     """The user's line behind a name of the module's text such as ``#l3``, or None."""
-    found = name and re.search(rf'(?m)^{name[0]} = loc\("(.+)":(\d+):\d+\)', text)
+    behind = name and re.search(rf'(?m)^{name[0]} = loc\(".*"\((#l\d+)\)\)$', text)
+    place = behind[1] if behind else name and name[0]  # behind the path that profiles show
+    found = place and re.search(rf'(?m)^{place} = loc\("(.+)":(\d+):\d+\)', text)
     return f"{source_positions.short_path(found[1])}:{found[2]}" if found else None
 
 

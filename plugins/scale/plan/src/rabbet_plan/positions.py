@@ -10,6 +10,8 @@ import os
 import re
 
 LOCATION = re.compile(r'(?m)^#l(\d+) = loc\("((?:[^"\\]|\\.)*)":(\d+):\d+\)$')
+# What stands in front of a position for those who read profiles.
+PATH = re.compile(r'(?m)^#l(\d+) = loc\("(?:[^"\\]|\\.)*"\(#l(\d+)\)\)$')
 # Of an operation within a call, "line_of_call/line", the last one.
 NAME = re.compile(r"rabbet_line_(\d+)(?![\w.]*/)")
 
@@ -17,6 +19,7 @@ NAME = re.compile(r"rabbet_line_(\d+)(?![\w.]*/)")
 def with_names(text: str) -> tuple[str, dict[int, str]]:
     """A module's text with its positions as names, and these positions by number: ``"step.py:12"``."""
     found = {int(m[1]): f"{short(m[2])}:{m[3]}" for m in LOCATION.finditer(text)}
+    text = PATH.sub(lambda m: f'#l{m[1]} = loc("rabbet_line_{m[2]}")' if int(m[2]) in found else m[0], text)
     return LOCATION.sub(r'#l\1 = loc("rabbet_line_\1")', text), found
 
 
