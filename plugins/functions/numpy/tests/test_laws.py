@@ -201,3 +201,13 @@ def test_sets_of_numbers_of_a_byte():
     every = rnp.asarray(np.arange(256, dtype=np.uint8)).view(rnp.float8_e5m2)
     found = np.asarray(rnp.unique(every)).astype("float32")
     assert len(found) == 250 and np.isnan(found[-1]) and (np.diff(found[:-1]) > 0).all()
+
+
+@pytest.mark.needs("grad")
+@pytest.mark.parametrize("size", [rnp.linalg.norm, rnp.std, lambda x: rnp.linalg.norm(x[None], "fro")])
+def test_sizes_of_nothing_have_a_subgradient(size):
+    """As ``hypot``: 0 is between the slopes on all sides."""
+    assert np.asarray(rb.grad(size)(rnp.zeros(3))).tolist() == [0, 0, 0]
+    assert np.asarray(rb.grad(lambda x: size(x * 0.0))(rnp.ones(3))).tolist() == [0, 0, 0]
+    x = rnp.array([3.0, 4.0, 0.0])
+    assert np.isfinite(rb.grad(size)(x)).all() and float(size(x)) > 1

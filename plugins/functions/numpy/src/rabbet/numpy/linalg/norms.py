@@ -64,13 +64,20 @@ def kept(out: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return keep_dims(out, axes) if keepdims else out
 
 
+def root_of_size(squared: Value) -> Value:
+    """The square root of what is not negative. Its derivative at 0 is 0, a subgradient."""
+    nothing = lax.eq(squared, 0)
+    root = lax.sqrt(lax.select(nothing, lax.full_like(squared, 1), squared))
+    return lax.select(nothing, lax.full_like(squared, 0), root)
+
+
 def root_of_squares(x: Value, axes: tuple[int, ...]) -> Value:
     """The square root of the sum of squared sizes."""
     if x.dtype.kind == "c":
         squares = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
     else:
         squares = lax.square(x)
-    return lax.sqrt(lax.reduce_sum(squares, axes))
+    return root_of_size(lax.reduce_sum(squares, axes))
 
 
 def vector_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:

@@ -269,7 +269,9 @@ def std(
       Array(1.4142135, dtype=float32)
     """
     value, dtype = variance("std", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
-    return converted(lax.sqrt(value), dtype)
+    nothing = lax.eq(value, 0)  # where the derivative is 0, a subgradient, not NaN
+    root = lax.sqrt(lax.select(nothing, lax.full_like(value, 1), value))
+    return converted(lax.select(nothing, lax.full_like(value, 0), root), dtype)
 
 
 __all__ = ["average", "mean", "std", "var"]
