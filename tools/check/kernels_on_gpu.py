@@ -2,7 +2,7 @@
 
     python tools/check/on_gpu.py python tools/check/kernels_on_gpu.py
 
-Prints a line for each row: the largest difference and microseconds for a call, the least of five rounds; at
+Prints a line for each row: the largest difference, microseconds for a call (the least of five rounds); last,
 the end how many differ. Products of float32 are asked for with all their digits where a row says so.
 """
 
