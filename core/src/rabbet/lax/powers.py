@@ -49,7 +49,7 @@ def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer
         square = elementwise.mul(square, square)
     if dtypes.kind(dtype) == "i":
         # Powers of 1 and -1 depend on the exponent's last bit alone, which is that of its amount too.
-        vanishes = logic.bitwise_and(logic.lt(y, 0), logic.ne(elementwise.abs(x), 1))
+        vanishes = logic.bitwise_and(logic.lt(y, 0), logic.bitwise_and(logic.ne(x, 1), logic.ne(x, -1)))
         result = logic.select_n(vanishes, result, making.full_like(result, 0))
     return result
 
