@@ -102,6 +102,12 @@ def test_a_library_that_does_not_load_is_named(here):
     assert ADVICE in str(caught.value)
 
 
+def test_a_library_without_an_interface_is_told_so(here, monkeypatch):
+    monkeypatch.setattr(adapter, "load_pjrt_plugin", lambda *args: False)
+    with pytest.raises(PluginError, match=r"GetPjrtApi returned null \(.*libtoaster\.so\)"):
+        backend(here).make_client({})
+
+
 def test_what_the_plugin_is_told(here, monkeypatch):
     calls = []
 

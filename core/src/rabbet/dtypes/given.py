@@ -25,3 +25,8 @@ def is_abstract(x: Any) -> bool:
 def python_type(x: Any) -> Any:
     """The Python scalar type that ``x`` is an instance of."""
     return next(scalar for scalar in PYTHON if isinstance(x, scalar))  # bool first: it is an int too
+
+
+def only_numpy_has(a: Any, b: Any) -> bool:
+    """``issubdtype`` of dtypes of NumPy's own, such as ``object``, which no array of ours has."""
+    return bool(np.issubdtype(a, b)) if is_abstract(b) and issubclass(b, np.generic) else a == b

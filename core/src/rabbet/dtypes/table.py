@@ -17,7 +17,7 @@ import numpy as np
 from rabbet.config import config
 from rabbet.dtypes import unknown
 from rabbet.dtypes.array_givers import array_of
-from rabbet.dtypes.given import is_abstract, parsed, python_type
+from rabbet.dtypes.given import is_abstract, only_numpy_has, parsed, python_type
 from rabbet.dtypes.promotion_order import Lattice
 from rabbet.dtypes.specs import (
     CORE_ORDER,
@@ -394,10 +394,8 @@ class DTypeTable:
         result = self._promote(wide, *typings)
         if (len(strong) > 1 or (strong and result[0] not in strong)) and not asked_by_library():
             named = ", ".join([f"{dtype.name}{' (of a Python number)' * weak}" for dtype, weak in typings])
-            raise TypePromotionError(
-                f"no implicit promotion of {named} while config.numpy_dtype_promotion is 'strict'; convert "
-                "one explicitly: x.astype(dtype)"
-            )
+            why = f"no implicit promotion of {named} while config.numpy_dtype_promotion is 'strict'"
+            raise TypePromotionError(f"{why}; convert one explicitly: x.astype(dtype)")
         return result
 
     def _promote(self, wide: bool, *typings: Any) -> Any:
@@ -430,13 +428,13 @@ class DTypeTable:
           >>> rb.dtypes.issubdtype("bfloat16", rb.dtypes.inexact), rb.dtypes.issubdtype("int8", np.floating)
           (True, False)
         """
+        if isinstance(a, np.dtype) and a.kind in "OSUMm":
+            return only_numpy_has(a, b)
         b_abstract = is_abstract(b)
         if is_abstract(a):
             return b_abstract and issubclass(a, b)
         if a is None or (isinstance(a, type) and a in PYTHON):
             a = np.dtype(a)
-        if isinstance(a, np.dtype) and a.kind in "OSUMm":  # NumPy's own, which no array of ours has
-            return np.issubdtype(a, b) if b_abstract and issubclass(b, np.generic) else a == b
         dtype = self.canonicalize(a)
         if not b_abstract:
             return dtype == (np.dtype(b) if isinstance(b, type) and b in PYTHON else self.canonicalize(b))

@@ -33,8 +33,8 @@ def power(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
 
 
 def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer:
-    """``x ** y`` for integer arrays, by squaring over the bits of the exponent; 0 for negative exponents,
-    as NumPy wraps.
+    """``x ** y`` for integer arrays, by squaring over the bits of the exponent. For a negative exponent it is
+    the fraction without what follows the point: 0, but for 1 and -1.
     """
     if dtypes.kind(dtype) == "b":
         dtype = np.dtype("int32")
@@ -48,7 +48,9 @@ def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer
         result = logic.select_n(odd, result, elementwise.mul(result, square))
         square = elementwise.mul(square, square)
     if dtypes.kind(dtype) == "i":
-        result = logic.select_n(logic.lt(y, 0), result, making.full_like(result, 0))
+        # Powers of 1 and -1 depend on the exponent's last bit alone, which is that of its amount too.
+        vanishes = logic.bitwise_and(logic.lt(y, 0), logic.bitwise_and(logic.ne(x, 1), logic.ne(x, -1)))
+        result = logic.select_n(vanishes, result, making.full_like(result, 0))
     return result
 
 

@@ -242,3 +242,10 @@ def test_a_class_may_be_made_of_a_scalar_type():
 
     assert Piece.dtype == np.int8 and Piece(3).dtype == rnp.int8 and Piece.__name__ == "Piece"
     assert rnp.zeros(2, Piece).dtype == np.int8 and issubclass(Piece, rnp.int8) and Piece.__doc__
+
+
+def test_negative_powers_of_integer_arrays_are_whole_parts_of_fractions():
+    x, y = np.meshgrid(np.int32([-7, -2, -1, 0, 1, 2, 65537]), np.int32([-4, -3, -2, -1]))
+    wanted = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2, -1, 1), 0))
+    np.testing.assert_array_equal(rnp.asarray(x) ** rnp.asarray(y), wanted)
+    np.testing.assert_array_equal((-1) ** rnp.arange(-3, 4), [-1, 1, -1, 1, -1, 1, -1])

@@ -122,3 +122,21 @@ MESSAGES = [
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.needs("vmap")
+def test_a_result_may_be_a_node_of_trees_that_has_a_shape():
+    class Held:
+        def __init__(self, data):
+            self.data = data
+
+        shape = property(lambda self: self.data.shape)
+        dtype = property(lambda self: self.data.dtype)
+
+    rb.tree.register_node(Held, lambda held: ((held.data,), None), lambda _, leaves: Held(*leaves))
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    held = rnp.vectorize(lambda v: Held(v * 2), signature="(n)->(n)")(x)
+    assert type(held) is Held
+    np.testing.assert_array_equal(held.data, x * 2)
+    with pytest.raises(ValueError, match="should have the dimensions"):
+        rnp.vectorize(lambda v: Held(v * 2), signature="(n)->()")(x)

@@ -119,7 +119,8 @@ class IndexedArray:
         }  # fmt: skip
         x: Any = self.array if out_sharding is None else hidden(self.array)
         eager = is_eager(x)
-        plan = parse(x.aval, self.index, eager, options["mode"] in TELLING, options["wrap"])
+        index = self.index if out_sharding is None else hidden_index(self.index)
+        plan = parse(x.aval, index, eager, options["mode"] in TELLING, options["wrap"])
         if eager:
             out = take(x, *on_device(plan.operands, x.spec.device), entries=plan.entries, **options)
         else:
@@ -152,12 +153,12 @@ def changing(how: str, doc: str) -> Callable:
         self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
         mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> ArrayOrTracer:  # fmt: skip
-        x = self.array
+        x, index = self.array, self.index
         if out_sharding is not None:
-            x, values = hidden(x), hidden(values)
+            x, values, index = hidden(x), hidden(values), hidden_index(index)
         known = GatherScatterMode.from_any(mode)
         out = change(
-            x, self.index, values, outside=mode is not None and known in TELLING, how=how, mode=known,
+            x, index, values, outside=mode is not None and known in TELLING, how=how, mode=known,
             indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
             wrap=bool(wrap_negative_indices),
         )  # fmt: skip
@@ -167,6 +168,13 @@ def changing(how: str, doc: str) -> Callable:
     method.__qualname__ = f"IndexedArray.{how}"
     method.__doc__ = doc + " ``values`` broadcasts to the shape of ``x[index]`` and takes the dtype of ``x``."
     return folded(method)
+
+
+def hidden_index(index: Any) -> Any:
+    """An index whose arrays show no layout: the result's is said."""
+    if type(index) is tuple:
+        return tuple([hidden_index(item) for item in index])
+    return hidden(index) if hasattr(index, "aval") else index
 
 
 DOCS = {

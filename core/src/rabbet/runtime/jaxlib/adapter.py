@@ -92,15 +92,21 @@ def make_cpu_client(num_devices: int = 1, asynchronous: bool = True, **distribut
     return xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
 
 
-def load_pjrt_plugin(name: str, library_path: Any) -> None:
-    """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it."""
+def load_pjrt_plugin(name: str, library_path: Any) -> bool:
+    """Load the shared library of PJRT plugin `name`, unless somebody has, and initialize it. False where the
+    library returns no interface.
+    """
     if not _jax.pjrt_plugin_loaded(name):
         from jaxlib import _profiler  # type: ignore[attr-defined]  # here: not needed on the CPU
 
-        C_APIS[name] = api = _jax.load_pjrt_plugin(name, str(library_path), None)
+        api = _jax.load_pjrt_plugin(name, str(library_path), None)
+        if api is None:
+            return False
+        C_APIS[name] = api
         _profiler.register_plugin_profiler(api)  # traces show its devices, where it has a profiler
     if not _jax.pjrt_plugin_initialized(name):
         _jax.initialize_pjrt_plugin(name)
+    return True
 
 
 def make_c_api_client(name: Any, options: Any = None, distributed_client: Any = None) -> Any:

@@ -144,7 +144,11 @@ class Library:
         if self._prepare is not None:
             self._prepare()
         try:
-            adapter.load_pjrt_plugin(self.platform, self.path())
+            if adapter.load_pjrt_plugin(self.platform, self.path()) is False:
+                raise PluginError(
+                    f"the PJRT library of {self.platform!r} has no interface: its function GetPjrtApi "
+                    f"returned null ({self.path()})"
+                )
         except adapter.XlaRuntimeError as error:
             message = f"the PJRT library of {self.platform!r} does not load: {error}"
             absent = missing_libraries(self.path() or "")

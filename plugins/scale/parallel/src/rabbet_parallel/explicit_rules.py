@@ -152,6 +152,20 @@ def bitcast_convert_type(op: Op, x: Any) -> Any:
     return x.entries[:-1]
 
 
+@explicit.primitive(p.to_physical)
+def to_physical(op: Op, x: Any) -> Any:
+    """The numbers of an element, such as the words of a key, lie together."""
+    return (*x.entries, *[None] * len(x.dtype.physical_shape))
+
+
+@explicit.primitive(p.from_physical)
+def from_physical(op: Op, x: Any) -> Any:
+    own = len(op.params["dtype"].physical_shape)
+    if any(e is not None for e in x.entries[len(x.entries) - own :]):
+        raise Ambiguous("the numbers of an element are cut")
+    return x.entries[: len(x.entries) - own]
+
+
 @explicit.primitive(p.concatenate)
 def concatenate(op: Op, *operands: Any) -> Any:
     return joined(operands)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import rabbet as rb
 from rabbet import dtypes, lax
 from rabbet.extend.functions import folded, is_array_like, rank_promotion
+from rabbet.extend.primitive import ShapedArray
 from rabbet.numpy.creation.conversion import array
 from rabbet.numpy.creation.filled import arange
 from rabbet.numpy.elementwise.choosing import choose_by
@@ -20,7 +21,6 @@ from rabbet.numpy.shapes.shaping import array_of
 from rabbet.numpy.support.arguments import as_array, axis_of, check, shape_of
 
 if TYPE_CHECKING:
-    from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
 
 NAME = r"\w+"
@@ -163,6 +163,11 @@ def core_sizes(sizes: dict[Any, Any], core: tuple[str, ...], aval: ShapedArray, 
             )
 
 
+def is_node_with_shape(x: Any) -> bool:
+    """Whether ``x`` is a node of trees, of a class that has a shape and a dtype."""
+    return hasattr(x, "shape") and hasattr(x, "dtype") and all(leaf is not x for leaf in rb.tree.leaves(x))
+
+
 def check_results(
     out: tuple[Value, ...] | Value, outputs: list[tuple[Any, ...]], sizes: dict[Any, Any], where: str
 ) -> tuple[Value, ...] | Value:
@@ -173,13 +178,15 @@ def check_results(
         results = out
     else:
         raise TypeError(f"vectorize{where}: the function must return {len(outputs)} results, got {out!r:.60}")
-    results = [as_array(x) for x in results]
+    # A node of trees that has a shape is a result as it is.
+    results = [x if is_node_with_shape(x) else as_array(x) for x in results]
     for x, core in zip(results, outputs, strict=True):
-        if x.ndim != len(core):
+        aval = getattr(x, "aval", None) or ShapedArray(tuple(x.shape), rb.dtypes.canonicalize(x.dtype))
+        if aval.ndim != len(core):
             raise ValueError(
-                f"vectorize{where}: the result {x.aval.str_short()} should have the dimensions {core}"
+                f"vectorize{where}: the result {aval.str_short()} should have the dimensions {core}"
             )
-        core_sizes(sizes, core, x.aval, where)
+        core_sizes(sizes, core, aval, where)
     return results[0] if len(outputs) == 1 else tuple(results)
 
 

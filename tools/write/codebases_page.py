@@ -1,0 +1,94 @@
+"""Writes docs/codebases.md of `tests/codebases/results.json`, which `tools/check/codebases.py` makes.
+
+python tools/write/codebases_page.py            # write
+python tools/write/codebases_page.py --check    # exit 1 where the page is another
+"""
+
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "codebases" / "results.json"
+PAGE = ROOT / "docs" / "codebases.md"
+HEAD = """# Code bases that were tried
+
+{equal} of {tried} packages run on Rabbet with JAX's numbers.
+
+The newest releases of packages that are written for JAX, as an installer chooses them beside the newest
+jax, without pins. Of each a small program of its usual functions (`tests/codebases/programs`) ran under JAX
+and, unchanged, under `python -m rabbet_jax`; the numbers that it prints must agree within 1e-4, relative and
+absolute. The packages' own tests did not run here: [JAX's libraries](jax_libraries.md) has those that did.
+`tox run -e codebases` runs them all anew, with what is newest then. It is no part of the usual list, since it
+takes about half an hour; run it before a release. `tools/write/codebases_page.py` writes this page of it.
+
+| package | version | jax | what ran | numbers | seconds, JAX | seconds, Rabbet |
+|---|---|---|---|---|---|---|
+"""
+TIME = """
+Seconds are processor time of the whole program, once, with caches of compiled programs as they were on a
+machine that did other work at the same time: they show that nothing takes far longer, and no more.
+"""
+
+
+def row(entry):
+    (package, version), *_ = entry["versions"].items()
+    seconds = entry["seconds"]
+    cells = (
+        package,
+        version,
+        entry["versions"]["jax"],
+        entry["does"],
+        entry["numbers"],
+        seconds["jax"],
+        seconds["rabbet"],
+    )
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def said(text):
+    """A message of a library as one cell of a table."""
+    return "`" + " ".join(text.split())[:160].replace("|", "/").replace("`", "'") + "`"
+
+
+def page():
+    rows = json.loads(RESULTS.read_text())
+    by = {name: [] for name in ("equal", "differs", "stops", "fails under JAX", "not installed")}
+    for name, entry in rows.items():
+        by[entry["outcome"]].append((name, entry))
+    tried = len(by["equal"]) + len(by["differs"]) + len(by["stops"])
+    text = HEAD.format(equal=len(by["equal"]), tried=tried)
+    text += "\n".join(row(entry) for _, entry in by["equal"]) + "\n" + TIME
+    ours = [*by["stops"], *by["differs"]]
+    text += "\n## What stops the others\n\n"
+    if ours:
+        text += "| package | version | what |\n|---|---|---|\n"
+        for _, entry in ours:
+            (package, version), *_ = entry["versions"].items()
+            text += f"| {package} | {version} | {said(entry['why'])} |\n"
+    else:
+        text += "None is stopped.\n"
+    theirs = [*by["fails under JAX"], *by["not installed"]]
+    if theirs:
+        text += "\n## What did not run under JAX itself\n\n"
+        text += "Nothing can be compared then, so they are not counted.\n\n"
+        text += "| package | version | what JAX says |\n|---|---|---|\n"
+        for name, entry in theirs:
+            (package, version), *_ = entry.get("versions", {name: "?"}).items()
+            text += f"| {package} | {version} | {said(entry['why'])} |\n"
+    return text
+
+
+def main():
+    if "--check" in sys.argv:
+        if PAGE.read_text() != page():
+            sys.exit(
+                "docs/codebases.md is not what tests/codebases/results.json says: run this without --check"
+            )
+        return
+    PAGE.write_text(page())
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
