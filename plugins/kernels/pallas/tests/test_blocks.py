@@ -175,7 +175,8 @@ def test_what_no_program_writes_is_nan_where_that_is_asked_for():
         out[0] = 1.0
 
     shapes = struct(3), struct(2, dtype="int16")
-    out, numbers = pl.pallas_call(kernel, shapes)()
+    with rb.enable_checks(False):
+        out, numbers = pl.pallas_call(kernel, shapes)()
     assert out.tolist() == [1, 0, 0] and numbers.tolist() == [0, 0]
     with pl.enable_poison_buffers():
         out, numbers = pl.pallas_call(kernel, shapes)()
