@@ -3,7 +3,7 @@
 import numpy as np
 from rabbet.extend.commands import print_table
 
-from rabbet_store import manifest
+from rabbet_store import manifest, orbax
 from rabbet_store.checkpoints import Checkpoints
 from rabbet_store.errors import CheckpointError
 
@@ -13,10 +13,12 @@ HELP = "list, verify or clean up the checkpoints of a folder"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument(
-        "action", choices=["ls", "verify", "clean"],
-        help="ls: what there is; verify: read all, compare checksums; clean: remove what writers left behind",
+        "action", choices=["ls", "verify", "clean", "from-orbax", "to-orbax"],
+        help="ls: what there is; verify: read all, compare checksums; clean: remove what writers left; "
+        "from-orbax, to-orbax: read a checkpoint of Orbax's as a step, write a step as one",
     )  # fmt: skip
     parser.add_argument("folder", help="of the checkpoints")
+    parser.add_argument("other", nargs="?", help="for from-orbax and to-orbax: Orbax's checkpoint")
     parser.add_argument("--step", type=int, help="only this one, and for ls each of its arrays")
 
 
@@ -28,12 +30,32 @@ def run(args):
         for name in checkpoints.clean():
             print(f"removed {name}")
         return 0
+    if args.action in ("from-orbax", "to-orbax"):
+        return converted(checkpoints, args)
     if not steps:
         print(f"no checkpoint in {args.folder}")
         return 1
     if args.action == "ls":
         return listing(checkpoints, steps, args.step is not None)
     return verified(checkpoints, steps)
+
+
+def converted(checkpoints, args):
+    """Read or write a checkpoint of Orbax's."""
+    if args.other is None or (args.action == "from-orbax" and args.step is None):
+        print(f"rabbet store {args.action} FOLDER ORBAX-FOLDER --step N")
+        return 2
+    try:
+        if args.action == "from-orbax":
+            checkpoints.save(args.step, orbax.read(args.other), wait=True)
+            print(f"step {args.step}: {checkpoints.verify(args.step)} leaves, from {args.other}")
+        else:
+            orbax.write(args.other, checkpoints.load(args.step, plain=True))
+            print(f"{args.other}: written")
+    except (CheckpointError, FileExistsError, TypeError) as error:
+        print(error)
+        return 1
+    return 0
 
 
 def listing(checkpoints, steps, every_array):
