@@ -70,7 +70,6 @@ def test_sums_among_many_programs_that_do_not_communicate():
         lambda x: rb.device_put(x, on("x")),
         lambda x: rb.reshard(x, on("x")),
         lambda x: lax.with_sharding_constraint(x, on("x")),
-        lambda x: jit(lambda x: lax.with_sharding_constraint(x, on("x")))(x),
         lambda x: jit(lambda x: x, in_shardings=on("x"))(x),
         lambda x: jit(lambda x: x, out_shardings=on("x"))(x),
         lambda x: jit(lambda x: x).lower(rb.ShapeDtypeStruct(x.shape, x.dtype, sharding=on("x"))),
@@ -82,6 +81,12 @@ def test_a_size_that_the_devices_do_not_divide(place):
     """The partitioner leaves such a cut out and says nothing."""
     with pytest.raises(ShardingError, match="into 4 parts, but its size 7 is not divisible by 4"):
         place(HOST[:7])
+
+
+def test_a_constraint_within_a_program_that_the_devices_do_not_divide_is_told():
+    with pytest.warns(UserWarning, match="the axes that do not divide are left out"):
+        out = jit(lambda x: lax.with_sharding_constraint(x, on("x")))(HOST[:7])
+    assert same(out, HOST[:7])
 
 
 def test_shardings_are_written_for_the_partitioner_that_runs():
