@@ -212,8 +212,7 @@ class DTypeTable:
         if spec is not None and numpys is not None and numpys.names and numpys != spec.dtype:
             spec = None
         if spec is None:
-            name = dtype if numpys is None else numpys.name
-            raise unknown.refusal(name, self._by_name, self.installed_names())
+            raise unknown.refusal(getattr(numpys, "name", dtype), self._by_name, self.installed_names())
         with contextlib.suppress(TypeError):  # what NumPy reads as a dtype need not have a hash
             self._known[dtype] = spec.dtype
         return spec.dtype

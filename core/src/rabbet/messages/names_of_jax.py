@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SERVED = "programs that write `import jax` run unchanged with rabbet-jax-compat (`rabbet run-jax`)"
+SERVED = "programs that write `import jax` run unchanged with `rabbet run-jax`"
 # By the name behind ``jax.``.
 PLACES = {
     "Tracer": "rabbet.extend.transform.Tracer",
