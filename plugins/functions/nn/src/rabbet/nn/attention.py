@@ -42,9 +42,11 @@ def dot_product_attention(
       query_seq_lengths, key_value_seq_lengths: ``(batch,)``: how many of the queries and keys count.
       local_window_size: an int or a pair: how many keys before and after itself a query sees.
       implementation: None, which is what is installed for the platform (``rabbet-kernels`` brings kernels for
-        GPUs and TPUs), or ``"xla"``, plain operations. (``"cudnn"`` names a library that this function
-        does not use.)
+        GPUs and TPUs), or ``"xla"``, plain operations, which can be exported for all platforms. (``"cudnn"``
+        names a library that this function does not use.)
       return_residual: whether to return also the logarithm of the sum of the exponentials of the products.
+
+    A query that sees no key gets zeros from kernels, and the mean of all values from plain operations.
 
     Returns:
       an array like ``query``; with ``return_residual`` a pair of it and an array ``(batch, time, heads)``.
