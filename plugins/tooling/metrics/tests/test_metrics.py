@@ -5,7 +5,8 @@ import sys
 
 import pytest
 from rabbet.extend.hooks import example_facts
-from rabbet_metrics import counts, hooks, prometheus, reset, snapshot
+from rabbet.metrics import prometheus, reset, snapshot, to_opentelemetry
+from rabbet_metrics import counts, hooks
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +63,6 @@ print(rb.metrics.prometheus())
 
 def test_instruments_of_opentelemetry_observe_the_numbers():
     pytest.importorskip("opentelemetry.metrics")
-    from rabbet_metrics import to_opentelemetry
-
     made = {}
 
     class Meter:
