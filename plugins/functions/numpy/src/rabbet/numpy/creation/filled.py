@@ -131,7 +131,7 @@ def like(name: str, a: Any, value: Value, dtype: type | None, shape: Any, device
 
 def described(name: str, a: Any) -> ShapedArray:
     """The type of an array, a number, or anything with a shape and a dtype."""
-    known = isinstance(a, (np.ndarray, np.generic)) or hasattr(a, "aval")
+    known = isinstance(a, (np.ndarray, np.generic, Array))
     if not known and hasattr(a, "shape") and hasattr(a, "dtype"):
         return ShapedArray(tuple(a.shape), a.dtype, bool(getattr(a, "weak_type", False)))
     check(name, a)
