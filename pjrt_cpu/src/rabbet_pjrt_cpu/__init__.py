@@ -35,7 +35,7 @@ from rabbet.extend.backend import (
     provide_lapack,
     Setting,
 )
-from rabbet.extend.native import provide_sparse_products
+from rabbet.extend.native import register_batch_partitionable, provide_sparse_products
 from rabbet.extend.transform import RuleSet
 
 from rabbet_pjrt_cpu import convolution_kernels, long_stacks, small_arrays
@@ -180,10 +180,17 @@ def doctor():
     ]
 
 
+_cut_along_batches: set = set()  # calls of which the compiler knows that batches can be cut
+
+
 def provide_calls(targets):
     """Register LAPACK, which takes a while, and products of sparse matrices, if a program calls them."""
     if any("lapack_" in name or name.startswith("tridiagonal_solve") for name in targets):
         provide_lapack()
+        for name in targets:
+            if "lapack_" in name and name not in _cut_along_batches:
+                _cut_along_batches.add(name)
+                register_batch_partitionable(name)
     if SPARSE_PRODUCT in targets:
         provide_sparse_products()
 
@@ -228,6 +235,7 @@ LOWERINGS = RuleSet("lower")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.convolutions", "conv_general_dilated", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.windows", "select_and_scatter_add", owner=CONVOLUTION)
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.contractions", "dot_general")
+LOWERINGS.later("rabbet_pjrt_cpu.lowering.exponentials", "exp")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "reduce_max", "reduce_min")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.extremes", "pmax", "pmin", owner="rabbet_collectives")
 LOWERINGS.later("rabbet_pjrt_cpu.lowering.factors", "cholesky", "lu", owner=LINALG)

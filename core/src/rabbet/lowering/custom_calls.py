@@ -119,8 +119,8 @@ def _dictionary(attributes: dict[Any, Any]) -> str:
 
 
 def _attribute(value: Any) -> str:
-    """An attribute of a call: a letter becomes the byte that LAPACK reads, bytes are text, numbers get their
-    width; lists hold attributes, dictionaries have names for them.
+    """An attribute of a call: a letter becomes the byte that LAPACK reads, a longer one is written as it is,
+    bytes are text, numbers get their width; lists hold attributes, dictionaries have names for them.
     """
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_attribute, value))}]"
@@ -131,7 +131,7 @@ def _attribute(value: Any) -> str:
         values = ", ".join(map(str, value.tolist()))
         return f"array<{kind}{8 * value.itemsize}{': ' * bool(values)}{values}>"
     if isinstance(value, str):
-        return f"{ord(value)} : ui8"
+        return f"{ord(value)} : ui8" if len(value) == 1 else value
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, bytes):

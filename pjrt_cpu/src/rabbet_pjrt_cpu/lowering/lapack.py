@@ -43,7 +43,33 @@ def call(
         attributes=attributes,
         layouts=([layout(a) for a in in_avals], [layout(a) for a in out_avals]),
         aliases=aliases,
+        properties=cut_along_batch(in_avals, out_avals, batch),
     )
+
+
+FACTORS = "ijklmnopqrstuvwxyz"
+
+
+def cut_along_batch(in_avals, out_avals, batch):
+    """What tells the compiler that each member of a batch is worked on alone, so that it can be cut; None
+    without a batch, or with sizes that are not known yet.
+    """
+    sizes, rest = {}, iter(FACTORS[batch:])
+    avals = [*in_avals, *out_avals]
+    count = batch + sum(aval.ndim - batch for aval in avals)
+    if not batch or count > len(FACTORS) or any(type(n) is not int for a in avals for n in a.shape):
+        return None
+    shown = []
+    for aval in avals:
+        names = [FACTORS[d] if d < batch else next(rest) for d in range(aval.ndim)]
+        sizes.update(zip(names, aval.shape, strict=True))
+        shown.append(f"[{', '.join(names)}]")
+    sides = ", ".join(shown[: len(in_avals)]), ", ".join(shown[len(in_avals) :])
+    told = ", ".join([f"{name}={sizes[name]}" for name in sorted(sizes)])
+    return {
+        "mhlo.frontend_attributes": {"num_batch_dims": str(batch).encode()},
+        "sdy.sharding_rule": f"#sdy.op_sharding_rule<({sides[0]})->({sides[1]}) {{{told}}}, custom>",
+    }
 
 
 def info_aval(shape):

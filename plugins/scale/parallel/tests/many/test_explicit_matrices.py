@@ -51,3 +51,15 @@ def test_places_that_are_cut_where_the_result_is_said():
     at = rb.device_put(np.array([0, 1, 1, 3]), NamedSharding(MESH, P("x")))
     out = rb.jit(lambda x, i: x.at[i].add(rnp.ones(3), out_sharding=P()))(x, at)
     assert out[:, 0].tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_devices_work_on_their_matrices_alone(kind):
+    if rb.default_backend() != "cpu":
+        pytest.skip("how the CPU's calls are cut")
+    mesh = rb.make_mesh((4,), ("x",), axis_types=kind)
+    with rb.set_mesh(mesh):
+        cut = rb.device_put(HOST, NamedSharding(mesh, P("x")))
+        program = rb.jit(lambda a: (rnp.linalg.inv(a), rnp.linalg.svd(a), rnp.linalg.cholesky(a)))
+        text = program.lower(cut).compile().as_text()
+    assert not [word for word in ("all-gather(", "all-reduce(", "all-to-all(") if word in text]
