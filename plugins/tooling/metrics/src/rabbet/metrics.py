@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rabbet.extend.functions import public_module
 from rabbet_metrics.counts import prometheus, reset, snapshot
 from rabbet_metrics.telemetry import to_opentelemetry
+
+from rabbet.extend.functions import public_module
 
 __all__ = ["prometheus", "reset", "snapshot", "to_opentelemetry"]
 public_module(globals())
