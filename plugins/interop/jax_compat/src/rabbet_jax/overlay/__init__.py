@@ -111,4 +111,6 @@ float0 = rb.dtypes.float0
 def __getattr__(name):
     if name == "pmap" and not hasattr(rb, "pmap"):
         return _pmap
+    if name in ("get_abstract_mesh", "use_abstract_mesh"):
+        return getattr(rb.sharding, name)
     raise AttributeError(name)

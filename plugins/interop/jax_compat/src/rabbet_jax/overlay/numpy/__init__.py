@@ -10,7 +10,7 @@ from rabbet.extend.transform import Interpreter, Tracer, context, is_tracer, typ
 
 NARROW = (
     "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
-    "float8_e8m0fnu float4_e2m1fn int2 int4 uint2 uint4"
+    "float8_e8m0fnu float4_e2m1fn int1 int2 int4 uint1 uint2 uint4"
 ).split()
 
 PYTHONS = frozenset([bool, int, float, complex])
@@ -72,6 +72,6 @@ def __getattr__(name):
     if name in ("array", "asarray"):
         found = globals()[name] = traced(getattr(rabbet.numpy, name))
         return found
-    if name in NARROW and not hasattr(rabbet.numpy, name):
+    if name in NARROW and hasattr(ml_dtypes, name) and not hasattr(rabbet.numpy, name):
         return getattr(ml_dtypes, name)
     raise AttributeError(name)

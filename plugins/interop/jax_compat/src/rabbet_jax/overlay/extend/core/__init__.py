@@ -48,6 +48,20 @@ def new_jaxpr_eqn(invars, outvars, primitive, params, effects=no_effects, source
     return JaxprEqn(primitive.op(**params), list(invars), list(outvars))
 
 
+class Effect:
+    """What kinds of effects are subclasses of: libraries name their own by it. Rabbet orders effects by the
+    operations that have them.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    def __hash__(self):
+        return hash(type(self))
+
+
 def jaxprs_in_params(params):
     """The programs that an equation carries."""
     for value in params.values():
@@ -124,8 +138,8 @@ def set_current_trace(trace):
 
 
 __all__ = [
-    "ClosedJaxpr", "DebugInfo", "DropVar", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
-    "OpaqueTraceState",
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError",
+    "Literal", "OpaqueTraceState",
     "Primitive", "ShapedArray", "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
     "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",
