@@ -1,5 +1,7 @@
 """``jax.experimental.sparse``: what rabbet-sparse offers where it is installed."""
 
+import importlib
+
 ABSENT = "BCOO BCSR CSC CSR COO JAXSparse SparseEfficiencyWarning sparsify bcoo_dot_general"
 
 
@@ -9,8 +11,6 @@ def of_sparse(name):
     Raises:
       AttributeError: where there is none.
     """
-    from rabbet.experimental import sparse
-
     if name.startswith("_"):
         raise AttributeError(name)
-    return getattr(sparse, name)
+    return getattr(importlib.import_module("rabbet.experimental.sparse"), name)
