@@ -68,7 +68,7 @@ ELSEWHERE = {
     "pure_callback": ("tests/conformance/test_effects.py", "pure_callback"),
     "io_callback": ("tests/conformance/test_effects.py", "io_callback"),
     "debug_callback": ("tests/conformance/test_effects.py", "debug.print"),
-    "inspect_sharding": ("plugins/scale/parallel/tests/many/test_python_functions.py", "inspect_array_sharding"),
+    "inspect_sharding": ("plugins/language/callbacks/tests/test_debug.py", "inspect_array_sharding"),
     "to_memory": ("plugins/scale/parallel/tests/many/test_memories.py", "device_put"),
     "lies_in_memory": ("plugins/scale/parallel/tests/many/test_memories.py", "memory_kind"),
     "grouped_dot": ("plugins/functions/algorithms/tests/test_ragged.py", "ragged_dot"),

@@ -67,7 +67,7 @@ def compose() -> None:
     source_positions.find_packages_with(plugin_packages)
     tracebacks.ways_of(lambda: config.traceback)
     hook_calls.set_notifier(notify_hooks, has_hooks, implements_hook)
-    passes.set_teller(hook_calls.tell_hooks, hook_calls.hooks_are_listening)
+    passes.set_teller(hook_calls.tell_hooks, lambda: hook_calls.is_implemented("pass_finished"))
     for name in ("debug_nans", "debug_infs"):
         # What is compiled checks its results, or does not, for good.
         config.watch(name, clear_caches)

@@ -307,6 +307,7 @@ def run(jaxpr: Any, context: Any) -> Jaxpr:
     if type(context) is str:
         context = PassContext(context)
     listening = _listening is not None and _listening()
+    n = counted(jaxpr) if listening else 0
     for p in selected(context.platform):
         try:
             before, started = jaxpr, time.perf_counter() if listening else 0.0
@@ -320,10 +321,10 @@ def run(jaxpr: Any, context: Any) -> Jaxpr:
                 check(jaxpr)
             if listening:
                 seconds = time.perf_counter() - started
-                n = counted(before)
                 m = n if jaxpr is before else counted(jaxpr)
                 line = first_line(before)
                 _tell("pass_finished", run=PassRun(p.name, jaxpr.name, line, context.platform, seconds, n, m))
+                n = m
         except Exception as error:
             if is_of_handler(error):  # the pass has no part in it, and who made it is slow to find
                 raise
