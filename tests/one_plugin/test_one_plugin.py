@@ -17,6 +17,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 only = lambda name: pytest.mark.skipif(name != PLUGIN, reason=f"this environment is about {PLUGIN}")
 
 
+def folder_of(name):
+    """Where a package of ours lies: below ``plugins`` in the folder of its group."""
+    if name == "core" or name.startswith("pjrt_"):
+        return ROOT / name
+    (folder,) = (file.parent for file in ROOT.glob(f"plugins/*/{name}/pyproject.toml"))
+    return folder
+
+
 def declared(folder):
     """The first-party distributions that a folder's project is and requires, and so on from these."""
     found, queue = set(), [folder]
@@ -26,15 +34,15 @@ def declared(folder):
         names = [re.match(r"[A-Za-z0-9._-]+", line).group() for line in project["dependencies"]]
         ours = [n for n in names if n.startswith("rabbet-") and n not in found]
         folders = [n.removeprefix("rabbet-").replace("-", "_") for n in ours]
-        queue += [ROOT / "core" if name == "core" else ROOT / "plugins" / name for name in folders]
+        queue += map(folder_of, folders)
     return found
 
 
 @pytest.mark.skipif(not PLUGIN, reason="only where one plugin is installed")
 def test_nothing_else_is_installed():
     ours = {d.name for d in importlib.metadata.distributions() if d.name.startswith("rabbet")}
-    kit = declared(ROOT / "plugins" / "testing")  # what tests are written with
-    assert ours == {"rabbet-pjrt-cpu"} | kit | declared(ROOT / "plugins" / PLUGIN)
+    kit = declared(folder_of("testing"))  # what tests are written with
+    assert ours == {"rabbet-pjrt-cpu"} | kit | declared(folder_of(PLUGIN))
 
 
 @only("jit")

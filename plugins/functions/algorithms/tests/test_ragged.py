@@ -114,6 +114,7 @@ def test_groups_of_several_tiles():
     close(lax.ragged_dot_general(lhs, other, LONG, numbers), wanted)
 
 
+@pytest.mark.needs("grad")
 def test_derivatives_of_groups_of_several_tiles():
     lhs, rhs = drawn(100, 3), drawn(5, 3, 2)
     member = np.repeat(np.arange(6), [*LONG, 4])
@@ -125,6 +126,7 @@ def test_derivatives_of_groups_of_several_tiles():
     close(to_rhs, [np.einsum("rk,rn->kn", lhs[member == i], weight[member == i]) for i in range(5)])
 
 
+@pytest.mark.needs("grad", "jit")
 def test_the_arithmetic_does_not_grow_with_the_groups():
     """No product in the program, or in its derivative, has a dimension for the groups."""
     x, w, sizes = [
@@ -138,6 +140,7 @@ def test_the_arithmetic_does_not_grow_with_the_groups():
         assert not any("48x" in line or "x48" in line or "1024" in line for line in products)
 
 
+@pytest.mark.needs("vmap")
 def test_mapped_products():
     lhs, rhs = drawn(3, 40, 3), drawn(2, 3, 2)
     sizes = np.array([[20, 10], [0, 40], [15, 15]], np.int32)

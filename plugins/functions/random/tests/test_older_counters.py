@@ -9,6 +9,8 @@ import pytest
 import rabbet as rb
 from rabbet import random
 
+pytestmark = pytest.mark.needs("numpy", "jit", "vmap")
+
 BITS = {
     8: [6, 40, 135, 40, 176], 16: [1218, 35176, 24082, 4804, 7151],
     32: [2070733165, 14393514, 3167427858, 829585083, 3829859948],

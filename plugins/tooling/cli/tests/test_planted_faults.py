@@ -114,7 +114,7 @@ FEW = (
 )
 
 
-@pytest.mark.needs("cpu")
+@pytest.mark.needs("cpu", "cse")
 def test_planted_faults_are_named_and_rabbets_own_keep_their_names(tmp_path):
     plant(tmp_path, FEW)
     said, found = report(tmp_path)

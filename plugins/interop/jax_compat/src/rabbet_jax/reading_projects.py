@@ -14,6 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rabbet.errors import MissingPluginError
+
 HERE, DIFFERS, SERVED, PRIVATE, ABSENT = "here", "differs", "served", "private", "absent"
 # Names that are here and mean something else, or are stricter: in words, with the page that says more.
 DIFFERENT = {
@@ -143,6 +145,8 @@ def _walk(module: str, rest: list[str]) -> tuple[bool, int]:
     for k, name in enumerate(rest):
         try:
             inner = getattr(value, name)
+        except MissingPluginError:
+            return True, k + 1  # a package of ours has it, and is not installed here
         except Exception:
             if not isinstance(value, types.ModuleType):
                 return True, k  # an attribute of a class or of a value: its owner is there
