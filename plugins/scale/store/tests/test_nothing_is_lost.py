@@ -11,23 +11,25 @@ import rabbet as rb
 
 store = pytest.importorskip("rabbet.store")
 
-pytestmark = pytest.mark.needs("cpu")
+pytestmark = pytest.mark.needs("cpu", "numpy", "random", "jit")
 DATA = Path(__file__).parent / "data"
 Moments = collections.namedtuple("Moments", "count mean")
 
 
-@rb.tree_util.register_dataclass
 @dataclasses.dataclass
 class Layer:
     w: object
     rate: float = rb.tree.static(default=0.5)
 
 
-@rb.tree_util.register_dataclass
 @dataclasses.dataclass
 class Doer:
     w: object
     function: object = rb.tree.static(default=None)
+
+
+rb.tree.register_dataclass_node(Layer, ["w"], ["rate"])
+rb.tree.register_dataclass_node(Doer, ["w"], ["function"])
 
 
 def equal(a, b):
