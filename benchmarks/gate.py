@@ -40,9 +40,10 @@ def last_release():
 
 
 def distributions(tree):
-    """The folders of a tree that are installed."""
-    folders = [tree / "core", *sorted((tree / "plugins").iterdir()), *sorted(tree.glob("pjrt_*"))]
-    return [folder for folder in folders if (folder / "pyproject.toml").is_file()]
+    """The folders of a tree that are installed. Older commits have packages in plugins/, without groups."""
+    patterns = ("core", "plugins/*", "plugins/*/*", "pjrt_*")
+    files = [file for pattern in patterns for file in sorted(tree.glob(f"{pattern}/pyproject.toml"))]
+    return [file.parent for file in files]
 
 
 def install(tree, into, jaxlib):

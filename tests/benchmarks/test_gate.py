@@ -61,3 +61,11 @@ def test_a_program_that_fails_is_told(gate, monkeypatch):
 def test_every_distribution_is_installed(gate):
     names = {folder.name for folder in gate.distributions(ROOT)}
     assert {"core", "jit", "autodiff", "pjrt_cpu"} <= names
+
+
+def test_packages_of_older_commits_are_installed_too(gate, tmp_path):
+    for name in ("core", "plugins/jit", "plugins/language/lax", "pjrt_cpu"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "pyproject.toml").touch()
+    (tmp_path / "plugins/jit/tests").mkdir()
+    assert {folder.name for folder in gate.distributions(tmp_path)} == {"core", "jit", "lax", "pjrt_cpu"}

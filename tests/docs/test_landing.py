@@ -45,6 +45,16 @@ def test_the_figures_are_those_of_the_benchmarks():
     assert shown == {name: measured[key] for name, key in MEASURED.items()}
 
 
+def test_every_page_is_in_the_navigation():
+    """But single decisions, which their index lists."""
+    navigation = set(re.findall(r": ([\w/.-]+\.md)", (ROOT / "mkdocs.yml").read_text()))
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    decisions = {page for page in pages if page.startswith("decisions/0")}
+    assert pages - decisions - navigation == set()
+    index = (DOCS / "decisions" / "index.md").read_text()
+    assert [page for page in decisions if f"({page.removeprefix('decisions/')})" not in index] == []
+
+
 @pytest.mark.parametrize("page", ["index.md", "gallery.md"])
 def test_pictures_and_files_are_there(page):
     text = (DOCS / page).read_text()

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 
 import attention
-import kernels
+import longer_kernels
 import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
@@ -202,7 +202,7 @@ def rows():
     yield Row("squeezed", squeezed, (normal(3, 16, 128),), ("triton",))
     yield Row("counted", counted, (normal(8, 128),), ("triton",))
     yield Row("mapped", rb.vmap(softmax), (normal(3, 16, 128),))
-    for name, function, arguments, targets in [*kernels.KERNELS, *attention.KERNELS]:
+    for name, function, arguments, targets in [*longer_kernels.KERNELS, *attention.KERNELS]:
         yield Row(name, function, arguments, targets, max(1e-4, last_place(arguments[0].dtype)))
 
 

@@ -24,6 +24,9 @@ PROVIDED = (
     "vjp vmap default_device debug_nans numpy_rank_promotion"
 ).split()
 
+# Settings for a block, which these calls make and nobody enters.
+pytestmark = pytest.mark.filterwarnings(r"ignore:config\.override:RuntimeWarning")
+
 # Made by Rabbet alone; of effect on the whole process; or not for users.
 NOT_CALLED = {"Array", "Device", "ndarray", "breakpoint", "check_format", "clear_caches"}
 # Policies are functions that ``checkpoint`` calls.

@@ -22,6 +22,7 @@ GROUPS = {
     f"rabbet.{name}"
     for name in ("api", "backends", "dtypes", "rules", "passes", "hooks", "settings", "commands")
 }
+GROUPS |= {"rabbet.pallas_targets"}  # of the package rabbet-pallas
 
 
 def command(*args):

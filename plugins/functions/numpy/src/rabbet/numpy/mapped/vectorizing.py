@@ -181,7 +181,9 @@ def check_results(
     # A node of trees that has a shape is a result as it is.
     results = [x if is_node_with_shape(x) else as_array(x) for x in results]
     for x, core in zip(results, outputs, strict=True):
-        aval = getattr(x, "aval", None) or ShapedArray(tuple(x.shape), rb.dtypes.canonicalize(x.dtype))
+        aval = getattr(x, "aval", None)
+        if aval is None:
+            aval = ShapedArray(tuple(x.shape), rb.dtypes.canonicalize(x.dtype))
         if aval.ndim != len(core):
             raise ValueError(
                 f"vectorize{where}: the result {aval.str_short()} should have the dimensions {core}"
