@@ -309,3 +309,17 @@ def test_a_note_takes_no_notes_of_the_reprs_that_it_asks(internal):
     with pytest.raises(TypeError) as caught:
         inner.Odd(asked).get()
     assert "in Odd.get(self=Odd)" in caught.value.__notes__ and asked == [1]
+
+
+def test_code_that_has_no_line_keeps_its_frame(internal):
+    """A signal can interrupt it between two lines: Python has None for the line then."""
+    code = compile("def user():\n    inner()", HERE, "exec").co_consts[0]
+    size = len(code.co_code) // 2
+    table = b"".join(bytes([0x80 | 15 << 3 | min(8, size - i) - 1]) for i in range(0, size, 8))
+    inner = internal("def fails():\n    raise ValueError\n").fails
+    user = types.FunctionType(code.replace(co_linetable=table), {"inner": inner})
+    with pytest.raises(ValueError) as caught:
+        user()
+    folded_away = fold_traceback(caught.value)
+    frames = list(traceback.walk_tb(folded_away.__traceback__))
+    assert (frames[-1][0].f_code.co_name, frames[-1][1]) == ("user", None)

@@ -55,7 +55,8 @@ def test_equal_programs_are_compiled_once(told):
     assert first.exe is second.exe
     assert (first.origin == "process", second.origin) == (False, "process")
     assert hooks(told).count("compile_finished") == 1
-    assert hooks(told)[-1] == "program_shared"
+    assert hooks(told)[-2:] == ["program_shared", "program_ready"]
+    assert told[-1][1]["program"].name == told[-2][1]["name"] == "doubled"
 
 
 @pytest.mark.parametrize(

@@ -327,5 +327,6 @@ def _user_frames(traceback: Any) -> Any:
 def _chained(frames: list[Any], last: Any = None) -> Any:
     """A traceback of copies of these, before another one."""
     for t in reversed(frames):
-        last = TracebackType(last, t.tb_frame, t.tb_lasti, t.tb_lineno)
+        line = t.tb_lineno  # None where the code that was interrupted has no line, which -1 stands for
+        last = TracebackType(last, t.tb_frame, t.tb_lasti, -1 if line is None else line)
     return last

@@ -33,9 +33,12 @@ def load(name: str) -> None:
         _thread.start_new_thread(run, ())
     except RuntimeError:  # the system has no more threads
         return
-    while not ended:
+    while True:
         try:
-            done.acquire(timeout=LOOK_SECONDS)
+            while not ended:
+                done.acquire(timeout=LOOK_SECONDS)
+            done.acquire(timeout=0)  # after a call Python handles what came when this thread did not wait yet
+            break
         except BaseException as error:  # KeyboardInterrupt, or what the user's signal handler raises
             came = error
     if came is not None:

@@ -20,10 +20,10 @@ def test_a_block():
     def f(x):
         with set_xla_metadata(a="1", b=True, c=2.5):
             y = lax.sin(x)
-        return lax.exp(y)
+        return lax.tanh(y)
 
-    sine, exponential = lines_of(f, 1.0)
-    assert '{a = "1", b = "true", c = "2.5"}' in sine and "attributes" not in exponential
+    sine, tangent = lines_of(f, 1.0)
+    assert '{a = "1", b = "true", c = "2.5"}' in sine and "attributes" not in tangent
     assert 'frontend_attributes={a="1",b="true",c="2.5"}' in rb.jit(f).lower(1.0).as_text("hlo")
 
 
