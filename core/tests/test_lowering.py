@@ -132,7 +132,12 @@ def test_what_a_rule_stages_comes_from_the_line_of_its_operation():
 def test_the_place_survives_in_the_compiled_program():
     lowering = trimmed(stage(lambda x: [model_at(0)(x)], [F3]).jaxpr, "cpu")
     text = compile_program(lowering).hlo_text()
-    assert re.search(r'sine\(.*source_file="/home/ann/model.py" source_line=3', text)
+    # An instruction has the number of a frame, whose place and file stand in tables above.
+    named, frame = re.search(r'sine\(.*op_name="([^"]*)" stack_frame_id=(\d+)', text).groups()
+    place = re.search(rf"(?m)^{frame} {{file_location_id=(\d+)", text)[1]
+    file, line = re.search(rf"(?m)^{place} {{file_name_id=(\d+) .*\bline=(\d+)", text).groups()
+    assert (named, line) == ("jit(main)/sin", "3")
+    assert re.search(rf'(?m)^{file} "/home/ann/model.py"$', text)
 
 
 def test_moving_a_function_does_not_change_what_is_compiled():

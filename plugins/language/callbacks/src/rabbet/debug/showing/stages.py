@@ -14,12 +14,15 @@ from rabbet.extend.passes import (
     program_lines,
 )
 
-# ` loc(#l3)` at the end of a line, and what `#l3` is.
+# ` loc(#l3)` at the end of a line, and what `#l3` is: a place, or a path of names and where its place stands.
 USED = re.compile(r" loc\(#(\w+)\)$")
 DEFINED = re.compile(r'^#(\w+) = loc\("(.*)":(\d+):\d+\)$')
-# What XLA writes behind an instruction.
+NAMED = re.compile(r'^#(\w+) = loc\(".*"\(#(\w+)\)\)$')
+# What XLA writes behind an instruction: a place, or the number of a frame in its tables above.
 METADATA = re.compile(r", metadata=\{[^}]*\}")
 FILE, LINE = re.compile(r'source_file="([^"]*)"'), re.compile(r"source_line=(\d+)")
+FRAME = re.compile(r"stack_frame_id=(\d+)")
+TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
 class Stage(NamedTuple):
@@ -58,6 +61,8 @@ def stablehlo_stage(lowered: Any) -> Stage:
     for line in lowered.as_text(debug_info=True).splitlines():
         if found := DEFINED.match(line):
             known[found[1]] = found[2], int(found[3])
+        elif found := NAMED.match(line):
+            known[found[1]] = known.get(found[2])
         else:
             texts.append(line)
     lines = []
@@ -93,12 +98,41 @@ def located(program):
 
 
 def of_hlo(text):
-    """The lines of an HLO module, their metadata read and left out."""
-    lines = []
+    """The lines of an HLO module, their metadata and its tables read and left out."""
+    lines, tables = tables_of(text)
+    places = {}
+    for frame, row in tables["StackFrames"].items():
+        location = tables["FileLocations"].get(field(row, "file_location_id"), "")
+        file, number = tables["FileNames"].get(field(location, "file_name_id")), field(location, "line")
+        if file and number:
+            places[frame] = file.strip('"'), int(number)
+    found = []
+    for line in lines:
+        file, number, frame = FILE.search(line), LINE.search(line), FRAME.search(line)
+        place = (file[1], int(number[1])) if file and number else frame and places.get(frame[1])
+        found.append((METADATA.sub("", line), place))
+    return found
+
+
+def tables_of(text):
+    """The lines of an HLO module without its tables of frames, and the tables: rows by number."""
+    lines, tables, table = [], {name: {} for name in TABLES}, None
     for line in text.splitlines():
-        file, number = FILE.search(line), LINE.search(line)
-        lines.append((METADATA.sub("", line), (file[1], int(number[1])) if file and number else None))
-    return lines
+        number, _, row = line.partition(" ")
+        if line in tables:
+            table = tables[line]
+        elif table is not None and number.isdigit():
+            table[number] = row
+        elif line or table is None:
+            table = None
+            lines.append(line)
+    return lines, tables
+
+
+def field(row, name):
+    """A number of a row such as ``{file_name_id=1 line=4}``, as text; None if it is not there."""
+    found = re.search(rf"\b{name}=(\d+)", row)
+    return found and found[1]
 
 
 def indented(lines):
