@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -119,6 +120,31 @@ def test_saving_copies_and_keeps_the_latest(tmp_path):
     np.testing.assert_array_equal(checkpoints.load()["host"], [3, 3])
     with pytest.raises(FileExistsError, match="step 3"):
         checkpoints.save(3, {})
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_save_that_is_interrupted_as_its_thread_starts(tmp_path, monkeypatch, begun):
+    """By Ctrl-C: before there is a thread, or while it runs and ``start`` waits for that."""
+    checkpoints = store.Checkpoints(tmp_path)
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        if begun:
+            start(thread)
+            while not checkpoints._writing.taken:
+                time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(threading.Thread, "start", interrupted)
+        checkpoints.save(1, [1])
+    late = checkpoints._writing
+    checkpoints.wait()
+    assert checkpoints.steps() == ([1] if begun else [])
+    late.run()  # a thread that begins after it was given up writes nothing
+    assert checkpoints.steps() == ([1] if begun else [])
+    checkpoints.save(2, [2], wait=True)
+    assert checkpoints.latest() == 2 and not list(tmp_path.glob(".*"))
 
 
 def damage(path):

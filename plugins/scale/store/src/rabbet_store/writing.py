@@ -45,17 +45,28 @@ class Writing:
                 self.error = error
         self.temporary = final.parent / f"{locks.WRITING}{step}-{agreed(token)}"
         self.thread = threading.Thread(target=self.run, name="rabbet-store")
+        # A signal may interrupt ``start`` anywhere: before there is a thread, or while it is waited for.
+        self.started, self.ended = False, threading.Event()
+        self.taken = {}  # by whom: the thread as it begins, or who gives up one that never began
 
     def start(self):
         """Begin."""
         self.thread.start()
+        self.started = True
 
     def join(self):
-        """Wait for its end."""
-        self.thread.join()
+        """Wait for its end. What was interrupted before it began is given up: nothing of it was written."""
+        if self.started:
+            self.thread.join()
+        elif self.taken.setdefault("by", "join") == "join":
+            self.end()
+        else:
+            self.ended.wait()
 
     def run(self):
         """All of it; what goes wrong is kept as ``error``."""
+        if self.taken.setdefault("by", "run") != "run":
+            return
         try:
             if self.error is None:
                 if self.index == 0:
@@ -63,11 +74,19 @@ class Writing:
                 self.write()
         except BaseException as error:
             self.error = error
+        try:
+            if self.error is not None:
+                self.leave()
+        finally:
+            self.end()
+
+    def end(self):
+        """Let go of values and of the lock."""
         self.leaves = None
-        if self.error is not None:
-            self.leave()
-        if self.lock is not None:
-            self.lock.release()
+        lock, self.lock = self.lock, None
+        if lock is not None:
+            lock.release()
+        self.ended.set()
 
     def write(self):
         """The parts of this process, and what process 0 does then."""
