@@ -125,6 +125,7 @@ def test_saving_copies_and_keeps_the_latest(tmp_path):
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_save_that_is_interrupted_as_its_thread_starts(tmp_path, monkeypatch, begun):
     """By Ctrl-C: before there is a thread, or while it runs and ``start`` waits for that."""
+    rb.devices()  # threads of their own start with the first of these
     checkpoints = store.Checkpoints(tmp_path)
     start = threading.Thread.start
 
