@@ -1,5 +1,6 @@
 """jaxlib is loaded where no signal disturbs it."""
 
+import os
 import signal
 import sys
 import threading
@@ -8,9 +9,10 @@ import pytest
 from rabbet.tree import loading
 
 SIGNALS = """
-import signal, threading
+import os, signal, threading
 
 signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+os.read(PIPE, 1)  # until it has come: the system may take its time
 for _ in range(1000):  # here what a handler raises would end the import, if it ran here
     pass
 whole = threading.get_ident()
@@ -32,13 +34,18 @@ def test_what_a_handler_raises_while_a_module_is_loaded_is_raised_when_it_is_who
     def handler(number, frame):
         raise Rung
 
-    module(SIGNALS)
-    before = signal.signal(signal.SIGUSR1, handler)
+    came, tell = os.pipe()
+    os.set_blocking(tell, False)
+    module(SIGNALS.replace("PIPE", str(came)))
+    before = signal.signal(signal.SIGUSR1, handler), signal.set_wakeup_fd(tell)
     try:
         with pytest.raises(Rung):
             loading.load("rabbet_fake_native")
     finally:
-        signal.signal(signal.SIGUSR1, before)
+        signal.signal(signal.SIGUSR1, before[0])
+        signal.set_wakeup_fd(before[1])
+        os.close(came)
+        os.close(tell)
     assert sys.modules["rabbet_fake_native"].whole != threading.get_ident()
 
 

@@ -57,7 +57,8 @@ def passed_stage(closed: ClosedJaxpr, platform: str) -> Stage:
 
 def stablehlo_stage(lowered: Any) -> Stage:
     """The StableHLO module."""
-    texts, known = [], {}
+    texts: list[str] = []
+    known: dict[str, Any] = {}
     for line in lowered.as_text(debug_info=True).splitlines():
         if found := DEFINED.match(line):
             known[found[1]] = found[2], int(found[3])
