@@ -28,7 +28,7 @@ PROVIDED = (
 pytestmark = pytest.mark.filterwarnings(r"ignore:config\.override:RuntimeWarning")
 
 # Made by Rabbet alone; of effect on the whole process; or not for users.
-NOT_CALLED = {"Array", "Device", "ndarray", "breakpoint", "check_format", "clear_caches"}
+NOT_CALLED = {"Array", "Device", "Key", "ndarray", "breakpoint", "check_format", "clear_caches"}
 # Policies are functions that ``checkpoint`` calls.
 NOT_CALLED |= {"checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable"}
 NOT_CALLED |= {"dots_with_no_batch_dims_saveable"}

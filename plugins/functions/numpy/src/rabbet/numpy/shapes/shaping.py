@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
-from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.functions import folded, fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
@@ -118,6 +118,7 @@ def transpose(a: Value, axes: list[int] | None = None) -> Value:
 permute_dims = transpose
 
 
+@folded
 def matrix_transpose(x: Any, /) -> Any:
     """``x`` with its last two dimensions swapped.
 
