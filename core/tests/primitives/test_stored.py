@@ -141,7 +141,7 @@ def test_no_numbers():
         keys + 1
     with pytest.raises(TypeError, match=r"lt takes .* arrays, got token\[2,3\]"):
         lax.lt(keys, keys)
-    with pytest.raises(TypeError, match="an extended dtype .*converts to no other"):
+    with pytest.raises(TypeError, match=r"an extended dtype .*converts to no other"):
         keys.astype("float32")
 
 
