@@ -78,11 +78,8 @@ def run(home, program, *how):
             for line in ran.stderr.strip().splitlines()
             if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)
         ]
-        return (
-            None,
-            (lines or ran.stderr.strip().splitlines() or [f"exit {ran.returncode}"])[-1][:300],
-            seconds,
-        )
+        said = (lines or ran.stderr.strip().splitlines() or [f"exit {ran.returncode}"])[-1]
+        return None, re.sub(r" \(/[^()]*\)", "", said)[:300], seconds  # where files lie is this machine's affair
     try:
         return [float(word) for word in ran.stdout.strip().splitlines()[-1].split()], None, seconds
     except (IndexError, ValueError):
