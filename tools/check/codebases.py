@@ -79,7 +79,7 @@ def run(home, program, *how):
             if re.match(r"[\w.]*(Error|Exception|Exit)\b", line)
         ]
         said = (lines or ran.stderr.strip().splitlines() or [f"exit {ran.returncode}"])[-1]
-        return None, re.sub(r" \(/[^()]*\)", "", said)[:300], seconds  # where files lie is this machine's affair
+        return None, re.sub(r" \(/[^()]*\)", "", said)[:300], seconds
     try:
         return [float(word) for word in ran.stdout.strip().splitlines()[-1].split()], None, seconds
     except (IndexError, ValueError):
