@@ -405,6 +405,7 @@ def test_the_backward_rule_is_given_arrays_also_where_the_cotangent_is_the_numbe
     assert [float(x) for x in rb.jit(g)(1.0, 3.0)] == [3.0, 2.0]
 
 
+@pytest.mark.needs("jit")
 def test_residuals_that_are_pythons_numbers_stay_so():
     seen = []
 

@@ -259,6 +259,7 @@ def carrier(name, parts):
     return p
 
 
+@pytest.mark.needs("jit")
 def test_a_strangers_primitive_with_a_program_goes_backwards_by_its_parts():
     p = carrier("carrier_of_test_nesting", lambda op, *xs: evaluate(op["jaxpr"], xs))
     body = stage(lambda x: [lax.sin(x)], [rb.typeof(np.float32(1))]).jaxpr
@@ -269,6 +270,7 @@ def test_a_strangers_primitive_with_a_program_goes_backwards_by_its_parts():
         np.testing.assert_allclose(rb.grad(rb.grad(transformed))(x), -np.sin(0.5), rtol=1e-6)
 
 
+@pytest.mark.needs("jit")
 def test_parts_that_capture_arrays_are_refused_with_what_to_do():
     held = rb.device_put(np.float32([2.0]))
     p = carrier("holder_of_test_nesting", lambda op, *xs: [x * held[0] for x in evaluate(op["jaxpr"], xs)])

@@ -146,7 +146,7 @@ def _walk(module: str, rest: list[str]) -> tuple[bool, int]:
         try:
             inner = getattr(value, name)
         except MissingPluginError:
-            return True, k + 1  # a package of ours has it, and is not installed here
+            return True, len(rest)  # a package of ours has it, and is not installed here
         except Exception:
             if not isinstance(value, types.ModuleType):
                 return True, k  # an attribute of a class or of a value: its owner is there
