@@ -39,6 +39,9 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-cli",
         "rabbet-enclose",
         "rabbet-roots",
+        "rabbet-callbacks",
+        "rabbet-pallas",
+        "rabbet-unrolled",
     }
 
 

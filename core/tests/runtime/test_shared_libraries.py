@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from rabbet.extend.backend import missing_libraries
+from rabbet.extend.native import missing_libraries
 from rabbet.runtime.platforms import shared_libraries
 
 

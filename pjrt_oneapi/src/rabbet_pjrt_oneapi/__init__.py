@@ -16,7 +16,8 @@ from glob import glob
 from typing import Any
 
 from rabbet import config
-from rabbet.extend.backend import CApiBackend, Setting, find_library, gpu_plugin_options, missing_libraries
+from rabbet.extend.backend import CApiBackend, Setting, find_library, gpu_plugin_options
+from rabbet.extend.native import missing_libraries
 
 NAME = "oneapi"
 WHEELS = (("jax_plugins.xla_oneapi", "xla_oneapi_plugin.so", "jax-oneapi-pjrt"),)

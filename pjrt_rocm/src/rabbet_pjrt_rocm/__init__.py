@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rabbet import config
-from rabbet.extend.backend import CApiBackend, Setting, find_library, gpu_plugin_options, missing_libraries
+from rabbet.extend.backend import CApiBackend, Setting, find_library, gpu_plugin_options
+from rabbet.extend.native import missing_libraries
 
 NAME = "rocm"
 WHEELS = (

@@ -303,10 +303,10 @@ class Config:
         # As users write it, by which it is pickled too.
         context.__module__, context.__name__, context.__qualname__ = "rabbet", name, name
         context.__doc__ = f"Context manager: {setting.doc} Process-wide: ``config.update({name!r}, value)``."
-        value = setting.example or (setting.default is False and not setting.inert)
-        if setting.inert and not value:
-            value = setting.default
-        if value or setting.inert:
+        value = setting.example
+        if value is None:
+            value = setting.default if setting.inert else setting.default is False
+        if setting.example is not None or value or setting.inert:
             shown, printed = f"rb.config.{name}", value
             if value is None:
                 shown, printed = f"{shown} is None", True

@@ -20,7 +20,6 @@ from rabbet.runtime.platforms.backends import Backend, platform_named
 from rabbet.runtime.platforms.c_api import CApiBackend, find_library
 from rabbet.runtime.platforms.compile_options import normalize_compiler_options
 from rabbet.runtime.platforms.devices import running_platforms
-from rabbet.runtime.platforms.shared_libraries import missing_libraries
 from rabbet.runtime.transfer import as_device
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "lower_program",
     "make_cpu_client",
     "make_topology",
-    "missing_libraries",
     "normalize_compiler_options",
     "platform_named",
     "program_entry",

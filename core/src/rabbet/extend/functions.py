@@ -7,7 +7,6 @@ from rabbet.lax.promotion import (
     cast_operand,
     is_array_like,
     promote_operands,
-    rank_promotion,
 )
 from rabbet.lax.values import with_weak_type
 from rabbet.messages.argument_names import (
@@ -50,7 +49,6 @@ __all__ = [
     "parameter_name",
     "promote_operands",
     "public_module",
-    "rank_promotion",
     "source_position",
     "to_array",
     "with_weak_type",

@@ -24,6 +24,7 @@ from rabbet.runtime.jaxlib.portable import (
 from rabbet.runtime.platforms.backends import all_native_calls
 from rabbet.runtime.platforms.native_calls import NativeCalls
 from rabbet.runtime.platforms.profiling import memory_profile, profile_data_of, profiler
+from rabbet.runtime.platforms.shared_libraries import missing_libraries
 
 __all__ = [
     "NativeCalls",
@@ -34,6 +35,7 @@ __all__ = [
     "hlo_module",
     "include_dir",
     "memory_profile",
+    "missing_libraries",
     "mlir_module",
     "pack_executable",
     "profile_data_of",

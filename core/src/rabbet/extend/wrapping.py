@@ -4,6 +4,7 @@ scopes and attributes for the operations of a block.
 
 from __future__ import annotations
 
+from rabbet.lax.promotion import rank_promotion
 from rabbet.lowering.attributes import operation_attributes
 from rabbet.messages.function_names import name_of, under_name, wraps
 from rabbet.messages.signal_errors import is_of_handler
@@ -19,6 +20,7 @@ __all__ = [
     "leave_scope",
     "name_of",
     "operation_attributes",
+    "rank_promotion",
     "short_path",
     "stacklevel",
     "under_name",

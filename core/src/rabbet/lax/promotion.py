@@ -116,7 +116,7 @@ def rank_promotion(x: ArrayLike, have: Any, full: Any) -> Any:
     to the shape ``full``. What a library does within its functions is not refused.
 
     Example:
-      >>> from rabbet.extend.functions import rank_promotion
+      >>> from rabbet.extend.wrapping import rank_promotion
       >>> rank_promotion(1.0, (), (3,))
       1.0
     """

@@ -6,7 +6,7 @@ from rabbet.extend.backend import Setting
 
 SETTINGS = (
     Setting(
-        "threefry_partitionable", True, bool, traced=True, jax=True,
+        "threefry_partitionable", True, bool, traced=True, jax=True, example=False,
         doc="Off: keys of Threefry give the numbers of the older counters, for programs that repeat what "
         "they drew with them. An element's bits then depend on the size of the whole array.",
     ),

@@ -55,7 +55,7 @@ def missing_libraries(path: str | Path) -> list[str]:
     name. Nothing is loaded; what is loaded already counts as found.
 
     Example:
-      >>> from rabbet.extend.backend import missing_libraries
+      >>> from rabbet.extend.native import missing_libraries
       >>> missing_libraries(rb.__file__)
       []
     """

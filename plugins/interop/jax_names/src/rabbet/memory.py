@@ -5,7 +5,7 @@ from typing import Any
 
 from rabbet import Array
 from rabbet.extend.functions import public_module
-from rabbet.extend.primitive import to_memory
+from rabbet.extend.primitive import to_memory as _to_memory
 from rabbet.extend.sharding import as_place
 from rabbet.extend.transform import is_tracer, typeof
 
@@ -38,7 +38,7 @@ class Space(enum.Enum):
         from rabbet import device_put
 
         if is_tracer(x):
-            return InProgram(None if self is Space.Device else "pinned_host")
+            return _InProgram(None if self is Space.Device else "pinned_host")
         there: Any = x if isinstance(x, Array) else device_put(0)
         sharding = there.sharding
         kinds = next(iter(sharding.device_set)).memory_kinds()
@@ -48,7 +48,7 @@ class Space(enum.Enum):
         return as_place(sharding.with_memory_kind(kind))
 
 
-class InProgram:
+class _InProgram:
     """A memory as the place of a traced value."""
 
     def __init__(self, memory: str | None) -> None:
@@ -56,7 +56,7 @@ class InProgram:
 
     def constrain(self, x: Any) -> Any:
         """The value moved there."""
-        return x if typeof(x).memory == self.memory else to_memory(x, memory=self.memory or "device")
+        return x if typeof(x).memory == self.memory else _to_memory(x, memory=self.memory or "device")
 
 
 public_module(globals())

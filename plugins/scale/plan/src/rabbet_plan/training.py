@@ -112,6 +112,11 @@ def training_of(
       stages, microbatches: of a pipeline.
       between_failures, checkpoint, restart: as ``goodput_of`` takes them.
       price: of a device for an hour.
+
+    Example:
+      >>> from rabbet import planning
+      >>> planning.training_of(1.0, devices=8, peak=1e14, parameters=1e9, tokens=1e5).mfu
+      0.75
     """
     for name, value in (("parameters", parameters), ("tokens", tokens), ("seconds", seconds)):
         if not value > 0:

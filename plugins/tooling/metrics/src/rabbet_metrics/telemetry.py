@@ -20,9 +20,10 @@ def to_opentelemetry(meter: Any) -> list[Any]:
       ModuleNotFoundError: OpenTelemetry is not installed; ``pip install "rabbet-metrics[otlp]"``.
 
     Example:
-      >>> from opentelemetry import metrics
-      >>> len(rb.metrics.to_opentelemetry(metrics.get_meter("mine"))) > 5
-      True
+      >>> import importlib.util
+      >>> if importlib.util.find_spec("opentelemetry") is not None:
+      ...     from opentelemetry import metrics
+      ...     instruments = rb.metrics.to_opentelemetry(metrics.get_meter("mine"))
     """
     from opentelemetry.metrics import Observation
 

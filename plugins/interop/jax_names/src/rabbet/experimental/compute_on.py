@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import device_put, tree
 from rabbet.errors import ConfigError
 from rabbet.extend.functions import public_module
 from rabbet.extend.wrapping import operation_attributes, wraps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # What XLA calls the types of JAX.
 TYPES = {"device_host": "host", "tpu_sparsecore": "sparse"}
@@ -48,7 +50,7 @@ def compute_on(
       Array([1.9, 1.9], dtype=float32)
     """
     if isinstance(f, str):
-        return marked(f, compiler_options)
+        return _marked(f, compiler_options)
     if compute_type is None:
         raise ConfigError("compute_on: give compute_type, one of " + ", ".join(map(repr, TYPES)))
     if f is None:
@@ -60,7 +62,7 @@ def compute_on(
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with marked(compute_type, compiler_options):
+        with _marked(compute_type, compiler_options):
             out = function(*args, **kwargs)
         if out_memory_spaces is None:
             return out
@@ -72,7 +74,7 @@ def compute_on(
     return call
 
 
-def marked(compute_type: str, options: dict[str, Any] | None) -> contextlib.AbstractContextManager[Any]:
+def _marked(compute_type: str, options: dict[str, Any] | None) -> contextlib.AbstractContextManager[Any]:
     """A ``with`` block whose operations say where they run."""
     if compute_type not in TYPES:
         known = ", ".join(map(repr, TYPES))

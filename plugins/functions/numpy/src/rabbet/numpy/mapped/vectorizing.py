@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.extend.functions import folded, is_array_like, rank_promotion
+from rabbet.extend.functions import folded, is_array_like
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.wrapping import rank_promotion
 from rabbet.numpy.creation.conversion import array
 from rabbet.numpy.creation.filled import arange
 from rabbet.numpy.elementwise.choosing import choose_by
