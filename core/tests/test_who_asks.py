@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.errors import TypePromotionError
+
+rnp = pytest.importorskip("rabbet.numpy")
+pytestmark = pytest.mark.needs("numpy", "jit", "vmap", "bfloat16", "scipy")
 
 
 def test_ranks_of_the_users_operations_are_refused():

@@ -56,7 +56,7 @@ def checkpointed_scan(
     Example:
       >>> f = lambda x: lax.checkpointed_scan(lambda c, _: (rnp.sin(c), None), x, length=100)[0]
       >>> print(f"{float(rb.grad(f)(1.0)):.5f}")
-      0.00396
+      0.00370
     """
     who = f"checkpointed_scan of {describe_function(f)}"
     leaves = [array_or_tracer(x) for x in tree.leaves(xs)]
