@@ -131,7 +131,7 @@ def read(path: Path) -> tuple[list[Use], set[str], list[str]]:
         for statement in ast.iter_child_nodes(tree):
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 names.visit(statement)
-        uses += [use for use in names.uses if use not in uses[-200:]]
+        uses += dict.fromkeys(names.uses)  # imports within functions were visited twice
         libraries |= names.libraries
     return uses, libraries, unread
 
