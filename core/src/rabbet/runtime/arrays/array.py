@@ -227,7 +227,8 @@ class Array(metaclass=ArrayType):
                 signals_while_reading.forget()
             if self.aval.codes is not None and dtypes.has_own_format(self.aval.dtype):
                 raise BufferError("NumPy cannot read these numbers; np.asarray(x, 'float32') converts them")
-            return memoryview(self._value())
+            values: Any = self._value()  # NumPy says that it is a Buffer from Python 3.12 on
+            return memoryview(values)
         except Exception as error:
             if is_of_handler(error):
                 signals_while_reading.remember(self, error)
