@@ -109,8 +109,9 @@ def test_without_the_native_functions_their_package_is_named(nothing, monkeypatc
 
 def test_unknown_native_functions_are_left_to_the_compiler(monkeypatch):
     asked = []
-    monkeypatch.setattr(kernels, "register", lambda module, target: asked.append((module, target)))
-    kernels.provide({"mine", "cusolver_potrf_ffi", "cu_threefry2x32_ffi", "cu_lu_pivots_to_permutation"})
+    monkeypatch.setattr(kernels, "register", lambda module, target, _: asked.append((module, target)))
+    called = {"mine", "cusolver_potrf_ffi", "cu_threefry2x32_ffi", "cu_lu_pivots_to_permutation"}
+    kernels.provide(called, None)
     assert dict(asked) == {
         "_solver": "cusolver_potrf_ffi",
         "_prng": "cu_threefry2x32_ffi",

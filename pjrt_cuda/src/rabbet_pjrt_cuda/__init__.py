@@ -77,7 +77,7 @@ BACKEND = CApiBackend(
     ),
     lowerings=LOWERINGS,
     lacks=lacks,
-    provide_calls=kernels.provide,
+    provide_calls=lambda called: kernels.provide(called, BACKEND),
     python_call="xla_ffi_python_gpu_callback",
     settings=SETTINGS,
 )

@@ -22,16 +22,16 @@ MODULES = {
 }
 
 
-def provide(targets):
-    """Register the modules that have the functions `targets` (names). Names that are none of theirs are left
-    to the compiler, which says that it does not know them.
+def provide(targets, backend):
+    """Register the modules that have the functions `targets` (names), with the library of `backend`. Names
+    that are none of theirs are left to the compiler, which says that it does not know them.
 
     Raises PluginError where the package is not installed, or goes with another version of jaxlib.
     """
     for target in sorted(targets):
         found = [module for prefix, module in MODULES.items() if target.startswith(prefix)]
         if found:
-            register(found[0], target)
+            register(found[0], target, backend)
 
 
 @functools.cache
@@ -52,11 +52,9 @@ def package():
 
 
 @functools.cache
-def registered(module):
+def registered(module, backend):
     """Register the functions of one module, once; return their names."""
-    from rabbet_pjrt_cuda import BACKEND  # not at the top: it imports this module
-
-    BACKEND.plugin.load()
+    backend.plugin.load()
     extension, name = package()
     functions = importlib.import_module(f"{name}.{module}")
     if module == "_hybrid":
@@ -64,16 +62,16 @@ def registered(module):
     rows = functions.ffi_handlers() if functions is extension else functions.registrations()
     # Once for all: what is registered later goes the way that the first told jaxlib.
     register_plugin_calls(
-        "CUDA", BACKEND.platform, extension.register_custom_call_target, rows.items(),
+        "CUDA", backend.platform, extension.register_custom_call_target, rows.items(),
         extension.register_custom_type, extension.ffi_types().items() if functions is extension else (),
     )  # fmt: skip
     return frozenset(rows)
 
 
-def register(module, target):
+def register(module, target, backend):
     """Register the module that should have `target`; PluginError if it has no such function."""
-    if target not in registered(module):
+    if target not in registered(module, backend):
         raise PluginError(
             f"{installed.kernels_package()[1]} has no native function {target!r}; it has "
-            f"{', '.join(sorted(registered(module)))}"
+            f"{', '.join(sorted(registered(module, backend)))}"
         )

@@ -38,6 +38,8 @@ from rabbet.dtypes.process_table import table
 from rabbet.dtypes.table import DTypeTable
 from rabbet.errors import TypePromotionError
 
+__passes_operations_on__ = True
+
 __all__ = [
     "DTypeSpec", "DTypeTable", "ExtendedDType", "TypePromotionError", "add", "canonicalize",
     "canonicalize_dtype", "codes", "extended", "find", "finfo", "float0",

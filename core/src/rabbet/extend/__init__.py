@@ -30,6 +30,8 @@ from typing import Any
 
 import importlib
 
+__passes_operations_on__ = True
+
 DOORS = (
     "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
     "wrapping", "native", "cells", "sharding", "processes", "commands", "shapes", "cost",

@@ -17,6 +17,8 @@ which the result is laid over devices, as ``rb.device_put`` does.
 
 import pkgutil
 
+__passes_operations_on__ = True
+
 # Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
 __path__ = pkgutil.extend_path(__path__, __name__)
 

@@ -2,19 +2,18 @@
 
 Settings that refuse what changes silently, such as ranks and dtypes, are about the user's operations: a
 function of the library promises a result under each of them.
+
+Between an operation and whoever wrote it stand layers that pass it on: ``x + y`` goes through several. Such a
+package, or a module, says of itself ``__passes_operations_on__ = True``; that holds for what is within it,
+unless that says False.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 
-LAYERS = (
-    "rabbet.lax", "rabbet.primitives", "rabbet.rules", "rabbet.trace", "rabbet.program", "rabbet.dtypes",
-    "rabbet.extend", "rabbet.messages", "rabbet.runtime", "rabbet.tree", "rabbet.passes", "rabbet.lowering",
-    "rabbet.numpy.elementwise", "rabbet.numpy.products", "rabbet.numpy.support",
-    "rabbet.numpy.mapped", "rabbet.numpy.shapes", "rabbet.numpy.indexing", "rabbet_jit",
-)  # fmt: skip
-"""What stands between the operation and whoever wrote it: ``x + y`` passes through several of them."""
+MARK = "__passes_operations_on__"
 
 
 def asked_by_library() -> bool:
@@ -31,16 +30,21 @@ def asked_by_library() -> bool:
         own = name.startswith(("rabbet.", "rabbet_")) or name == "rabbet"
         if not own and name not in ("functools", "contextlib"):
             return False
-        if own and name != "rabbet" and not _between(name):
+        if own and name != "rabbet" and not _passes_on(name):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
 
 
-def _between(name: str) -> bool:
-    return any(name == layer or name.startswith(layer + ".") for layer in LAYERS) and not name.startswith(
-        "rabbet.lax.linalg"
-    )
+@functools.cache
+def _passes_on(name: str) -> bool:
+    """What a module, or the nearest package around it that says so, says of itself."""
+    while name:
+        said = vars(sys.modules[name]).get(MARK) if name in sys.modules else None
+        if said is not None:
+            return said
+        name = name.rpartition(".")[0]
+    return False
 
 
-__all__ = ["LAYERS", "asked_by_library"]
+__all__ = ["MARK", "asked_by_library"]

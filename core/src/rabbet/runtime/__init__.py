@@ -13,3 +13,5 @@ On top of them: ``evaluation`` (operations on arrays), ``fused`` (library functi
 ``transfer``, ``array_parts``, ``compile_door`` and ``housekeeping``. Importing this package imports
 none of them, and starts nothing.
 """
+
+__passes_operations_on__ = True

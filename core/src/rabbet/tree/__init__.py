@@ -29,6 +29,8 @@ from rabbet.tree.registering import (
 )  # fmt: skip
 from rabbet.tree.structures import leaf_path, leaf_paths, parts_of_pair, tuple_of
 
+__passes_operations_on__ = True
+
 PyTreeDef: TypeAlias = cpp.PyTreeDef
 DictKey = cpp.DictKey
 SequenceKey = cpp.SequenceKey

@@ -13,6 +13,8 @@ from rabbet.extend.primitive import Batched, Primitive
 from rabbet.extend.sharding import Alive, OverDevices, fitted_over, part_of, with_part
 from rabbet.extend.transform import bound_axes, typeof
 
+from rabbet_collectives.reductions import psum
+
 _alive = Alive()
 
 
@@ -54,7 +56,7 @@ class Varying(OverDevices):
         """A sum along the axes that the type has not; said to differ along those that ``x`` has not."""
         have, want = axes_of(typeof(x)), axes_of(aval)
         for name, size in sorted(have - want, key=str):
-            x = summed(x, name, size)
+            x = psum(x, axis=name, size=size, groups=None)
         missing = want - have
         return pvary(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
@@ -145,13 +147,6 @@ def transpose_pvary(op, ct, x):
 @pvary.rule("batch")
 def batch_pvary(op, x):
     return Batched(op(x.value), x.axis)
-
-
-def summed(x, name, size):
-    """The sum over the members."""
-    from rabbet_collectives.primitives import psum  # whose derivatives are made of this module
-
-    return psum(x, axis=name, size=size, groups=None)
 
 
 # ----------------------------------------------------------------------------------- where types say so

@@ -14,6 +14,7 @@ from rabbet.errors import ConfigError, ShardingError
 from rabbet.extend.backend import compile_ahead
 from rabbet.extend.sharding import is_described
 
+from rabbet_plan import printing
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
 from rabbet_plan.collectives import Collective, collectives
 from rabbet_plan.estimate import Estimate, estimate
@@ -160,15 +161,11 @@ class Plan:
 
     def report(self, top: int = 8) -> str:
         """The plan as text, with so many buffers and collective operations."""
-        from rabbet_plan.printing import report
-
-        return report(self, top)
+        return printing.report(self, top)
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as what JSON can hold."""
-        from rabbet_plan.printing import as_dict
-
-        return as_dict(self)
+        return printing.as_dict(self)
 
     def __str__(self):
         return self.report()

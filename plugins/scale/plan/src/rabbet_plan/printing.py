@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rabbet_plan.planning import Plan
-from rabbet_plan.training import Training
+if TYPE_CHECKING:
+    from rabbet_plan.planning import Plan
+    from rabbet_plan.training import Training
 
 # Measured; the table is in docs/planning.md.
 ON_CPUS = (

@@ -265,6 +265,15 @@ class Jitted(Asked):
         program = self.program(signature, avals)
         if program.cells:
             return leaves, None
+        leaves, compiled, committed = self.placed(signature, program, leaves, avals)
+        return leaves, compiled.runner(committed)
+
+    def placed(self, signature: Signature, program: Any, leaves: Any, avals: tuple[Any, ...]) -> Any:
+        """Lower and compile a traced program for where its inputs are: the inputs on the device, the compiled
+        program, and whether results are committed to the device.
+
+        ``leaves`` may have contents of cells from outside behind the arguments, whose types are ``avals``.
+        """
         device, committed, leaves = settle(self, program, leaves, signature.name_of)
         spread = any(x.spec.layout is not None for x in leaves)
         key = signature.key([x.spec for x in leaves] if spread else avals)
@@ -277,7 +286,7 @@ class Jitted(Asked):
             compiled = traced.lower(platform=device.platform).compile(device=device)
             compiled.key = key
             self.keep(compiled)
-        return leaves, compiled.runner(committed)
+        return leaves, compiled, committed
 
     def keep(self, compiled: Any) -> None:
         """Remember what was compiled with the function's own options, for calls to come."""

@@ -13,8 +13,6 @@ from rabbet import tree
 from rabbet.extend.cells import Cell, contents, exchange, put_back, read, write
 from rabbet.extend.functions import array_or_tracer, describe_function
 
-from rabbet_jit import stages
-from rabbet_jit.spreading import settle
 from rabbet_jit.tracing import arguments
 
 if TYPE_CHECKING:
@@ -98,7 +96,8 @@ def run(jitted: Any, signature: Any) -> Any:
         leaves = operands(signature, program, leaves)
         from_outside = leaves[len(leaves) - len(program.cells) :]
         before += [x for x, t in zip(from_outside, program.cells, strict=True) if t.written]
-        outs = once(jitted, signature, program, leaves, avals)
+        leaves, compiled, committed = jitted.placed(signature, program, leaves, avals)
+        outs = list(compiled.flat_runner(committed)(leaves))
         effects, count = program.closed.jaxpr.effects, program.out_tree.num_leaves
         if effects and written:  # a callback may write to the cell, and is seen when the program has ended
             for x in outs[count:]:
@@ -113,17 +112,3 @@ def run(jitted: Any, signature: Any) -> Any:
         "callback while it ran; one of both would have been lost\n  to fix: hold a lock (threading.Lock) "
         f"around the calls, or give each thread a {kind} of its own"
     )
-
-
-def once(jitted: Any, signature: Any, program: Any, leaves: Any, avals: Any) -> list[Any]:
-    """Compute the program's outputs and what it leaves in cells."""
-    device, committed, leaves = settle(jitted, program, leaves, signature.name_of)
-    spread = any(x.spec.layout is not None for x in leaves)
-    key = signature.key([x.spec for x in leaves] if spread else avals)
-    compiled = jitted.compiled.get((key, device))
-    if compiled is None:
-        traced = stages.Traced(jitted.asked, signature, program, avals, [x.spec.layout for x in leaves])
-        compiled = traced.lower(platform=device.platform).compile(device=device)
-        compiled.key = key
-        jitted.keep(compiled)
-    return list(compiled.flat_runner(committed)(leaves))

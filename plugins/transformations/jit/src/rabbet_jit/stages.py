@@ -22,7 +22,7 @@ from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
 from rabbet.extend.wrapping import is_of_handler
 
-from rabbet_jit import donation, explain, notices
+from rabbet_jit import cells, donation, explain, notices
 from rabbet_jit.assembling import assembler
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.measures import Measures
@@ -401,8 +401,6 @@ class Compiled(Measures, Stage):
         uses_cells = self.program.cells or self.signature.cells
         given = leaves
         if uses_cells:
-            from rabbet_jit import cells  # not at the top: it imports this module
-
             signature = self.signature.with_leaves(leaves)
             leaves = cells.with_contents(signature)
         if treedef != self.in_tree:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.random.generators import Source
-from rabbet.random.keys import bits_of
+from rabbet.random.threefry_bits import bits_of
 
 WIDTHS = (8, 16, 32, 64)
 

@@ -14,6 +14,7 @@ from rabbet import lax
 from rabbet.extend.transform import typeof
 from rabbet.random.platform_bits import rng_bit_generator
 from rabbet.random.threefry import threefry2x32
+from rabbet.random.threefry_bits import bits_of, blocks, unpack
 
 WORD = np.dtype("uint32")
 GROUP = "rabbet.generators"
@@ -68,41 +69,7 @@ class Source(NamedTuple):
 # ----------------------------------------------------------------------------------------------- Threefry
 def threefry_blocks(data, shape):
     """Two words of random bits for each element of an array, from a key uint32[2]."""
-    from rabbet.random.keys import blocks, unpack
-
     return blocks(unpack(data), shape)
-
-
-ROTATIONS = np.array([[13, 15, 26, 6], [17, 29, 16, 24]], WORD)
-PARITY = WORD.type(0x1BD11BDA)
-
-
-def compact_threefry(key0, key1, count0, count1):
-    """The bits of ``threefry2x32`` by a loop over its five blocks of four rounds: slower, and quicker to
-    compile.
-    """
-    shape = lax.broadcast_shapes(*[typeof(w).shape for w in (key0, key1, count0, count1)])
-    rank = len(shape)
-    key0, key1, count0, count1 = (
-        lax.broadcast_in_dim(w, shape, tuple(range(rank - typeof(w).ndim, rank)))
-        for w in (key0, key1, count0, count1)
-    )
-    parity = lax.bitwise_xor(lax.bitwise_xor(key0, key1), PARITY)
-
-    def block(i, state):
-        x, y, a, b, c, now, later = state
-        for k in range(4):
-            distance = lax.squeeze(lax.slice_in_dim(now, k, k + 1), (0,))
-            x = lax.add(x, y)
-            high = lax.shift_left(y, distance)
-            low = lax.shift_right_logical(y, lax.sub(WORD.type(32), distance))
-            y = lax.bitwise_xor(lax.bitwise_or(high, low), x)
-        x = lax.add(x, b)
-        y = lax.add(lax.add(y, c), lax.add(lax.convert_element_type(i, WORD), WORD.type(1)))
-        return x, y, b, c, a, later, now
-
-    start = (lax.add(count0, key0), lax.add(count1, key1), key0, key1, parity, *ROTATIONS)
-    return lax.fori_loop(0, 5, block, start)[:2]
 
 
 def threefry_split(data, shape):
@@ -116,16 +83,13 @@ def threefry_fold_in(data, number):
     return lax.stack(threefry2x32(first, second, np.zeros((), WORD)[()], number))
 
 
-def threefry_bits(data, shape, width):
+def bits_of_data(data, shape, width):
     """Random bits; ``generator.random_bits`` is what the samplers use."""
-    from rabbet.random.generator import random_bits
-    from rabbet.random.keys import unpack
-
-    return random_bits(unpack(data), shape, width)
+    return bits_of(unpack(data), shape, width)
 
 
 THREEFRY = Generator(
-    "threefry2x32", "fry", (2,), lambda words: words, threefry_split, threefry_fold_in, threefry_bits
+    "threefry2x32", "fry", (2,), lambda words: words, threefry_split, threefry_fold_in, bits_of_data
 )
 
 

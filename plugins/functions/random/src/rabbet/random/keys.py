@@ -6,7 +6,6 @@ like numbers do, and cannot be mistaken for numbers. The older form, ``uint32[2]
 accepted wherever a key is.
 """
 
-import math
 import warnings
 
 import numpy as np
@@ -15,13 +14,12 @@ from rabbet import Array, config, dtypes, lax
 from rabbet.extend.dtype import ExtendedDType
 from rabbet.extend.functions import fused, to_array
 from rabbet.extend.primitive import from_physical, keep_apart, to_physical
-from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 from rabbet.random.arguments import scalar, shape_of
-from rabbet.random.generators import THREEFRY, Generator, Source, compact_threefry, find_generator
-from rabbet.random.halves import bits_of_halves, halves
+from rabbet.random.generators import THREEFRY, Generator, Source, find_generator
 from rabbet.random.threefry import new_keys, threefry2x32
+from rabbet.random.threefry_bits import Compact, blocks, unpack
 
 WORD = np.dtype("uint32")
 
@@ -298,55 +296,6 @@ def legacy(who):
     warnings.warn(message, stacklevel=stacklevel())
 
 
-def unpack(vector):
-    """The elements of a vector, as scalars."""
-    return [lax.squeeze(part, (0,)) for part in lax.split(vector, (1,) * typeof(vector).shape[0])]
-
-
-def counters(shape):
-    """The positions of the elements of an array as pairs of words, the high one first; a scalar where it is
-    zero throughout.
-    """
-    size = math.prod(shape)
-    if not exceeds(size, 2**32):
-        return scalar(0, WORD), lax.reshape(lax.iota(WORD, size), shape)
-    position = lax.reshape(lax.iota(np.uint64, size), shape)
-    high = lax.convert_element_type(lax.shift_right_logical(position, 32), WORD)
-    return high, lax.convert_element_type(position, WORD)
-
-
-class Compact(list):
-    """Two words of a key whose bits a small loop computes: for samplers with many draws, whose programs would
-    take long to compile with all of Threefry's rounds written out for each.
-    """
-
-
-def rounds_of(words):
-    """Threefry for a key: written out, or as a loop."""
-    return compact_threefry if isinstance(words, Compact) else threefry2x32
-
-
-def blocks(words, shape):
-    """The two words of a new key for each element of an array: the generator at its position, or for the
-    older way of counting two words that follow each other.
-    """
-    if config.threefry_partitionable:
-        return rounds_of(words)(*words, *counters(shape))
-    pairs = lax.reshape(halves(words, 2 * math.prod(shape), rounds_of(words)), (*shape, 2))
-    return [lax.index_in_dim(pairs, i, len(shape), keepdims=False) for i in (0, 1)]
-
-
-def bits_of(words, shape, width):
-    """An array of ``width`` independent random bits each, of the two words of a key."""
-    if not config.threefry_partitionable:
-        return bits_of_halves(words, shape, width, rounds_of(words))
-    first, second = rounds_of(words)(*words, *counters(shape))
-    if width == 64:
-        high, low = (lax.convert_element_type(w, np.uint64) for w in (first, second))
-        return lax.bitwise_or(lax.shift_left(high, 32), low)
-    return lax.convert_element_type(lax.bitwise_xor(first, second), np.dtype(f"uint{width}"))
-
-
 def subkeys(words, count):
     """The words, or sources, of ``count`` new keys."""
     if isinstance(words, Source):
@@ -460,7 +409,7 @@ def _fold_in(key, data):
 
 
 __all__ = [
-    "KEY", "KeyDType", "PRNGKey", "bits_of", "blocks", "clone", "compact", "fold_in", "generator_of", "key",
+    "KEY", "KeyDType", "PRNGKey", "blocks", "clone", "compact", "fold_in", "generator_of", "key",
     "key_data", "key_dtype", "key_impl", "leaves_of", "many_leaves", "split", "subkeys", "with_leaves",
     "words_of", "wrap_key_data",
 ]  # fmt: skip

@@ -16,9 +16,10 @@ from rabbet.export.exporting import (
     default_export_platform, export, maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )  # fmt: skip
-from rabbet.export.container import deserialize
+from rabbet.export.deserializing import deserialize
+from rabbet.export.symbolic.bounds import max_dim, min_dim
 from rabbet.export.symbolic.parsing import (
-    is_symbolic_dim, max_dim, min_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape,
+    is_symbolic_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape,
 )  # fmt: skip
 from rabbet.export.symbolic.scopes import SymbolicScope
 from rabbet.export.saved_model import write_saved_model

@@ -10,6 +10,7 @@ from typing import Any
 from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.devices import sharding_on
 from rabbet.export.errors import ExportError
+from rabbet.export.serializing import serialized
 from rabbet.extend.functions import folded
 from rabbet.extend.native import from_portable
 from rabbet.extend.primitive import ShapedArray
@@ -105,8 +106,6 @@ class Exported:
         Raises:
           ExportError: for structures with classes that are not registered for serialization.
         """
-        from rabbet.export.container import serialized
-
         return serialized(self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

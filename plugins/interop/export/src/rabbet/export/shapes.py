@@ -1,7 +1,7 @@
 """Shapes as texts in artifacts."""
 
 from rabbet.export.flat import Damaged
-from rabbet.export.symbolic.parsing import dimension
+from rabbet.export.symbolic.reading import dimension
 from rabbet.export.symbolic.scopes import SymbolicScope
 
 MOST = 2**63 - 1

@@ -15,6 +15,8 @@ from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal
 from rabbet.lax.linalg.solving import triangular_solve, tridiagonal_solve
 from rabbet.lax.linalg.spectral import EighImplementation, EigImplementation, SvdAlgorithm, eig, eigh, svd
 
+__passes_operations_on__ = False
+
 __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh",
     "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr",

@@ -1,1 +1,3 @@
 """Functions of each element by itself."""
+
+__passes_operations_on__ = True

@@ -1,1 +1,3 @@
 """Functions of single elements or lines, applied to whole arrays."""
+
+__passes_operations_on__ = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rabbet as rb
 from rabbet import dtypes
 from rabbet.extend.functions import folded
+from rabbet.numpy.creation.filled import zeros
 
 if TYPE_CHECKING:
     from rabbet import Device
@@ -38,7 +39,7 @@ class NamespaceInfo:
 
     def default_device(self) -> Device:
         """The device of new arrays."""
-        return rb.numpy.zeros(()).device
+        return zeros(()).device
 
     def default_dtypes(self, *, device: Any = None) -> dict[Any, Any]:
         """The dtypes of new arrays, by kind: a dict. Their width follows ``config.enable_x64``."""

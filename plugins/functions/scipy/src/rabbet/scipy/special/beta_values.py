@@ -10,9 +10,9 @@ import math
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
-from rabbet.scipy.special.hypergeometric_values import beta_slope
+from rabbet.scipy.special.hypergeometric_values import beta_fraction
 from rabbet.scipy.special.making import NoDerivative, define, differentiated
-from rabbet.scipy.special.numerics import STIRLING_FROM, choose, is_double, stirling_error, whole
+from rabbet.scipy.special.numerics import STIRLING_FROM, choose, is_double, stirling_error, whole, x_log
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 MOST_FACTORS = 64
@@ -150,6 +150,27 @@ def pochhammer(z, m):
 def pochhammer_by_z(z, m, out):
     short = differentiated(rising, 0)(z, choose(is_short(m), m, 0.0))
     return choose(is_short(m), short, out * (real_digamma(z + m) - real_digamma(z)))
+
+
+def beta_slope(a, b, x, which):
+    """The derivative of the regularized incomplete beta function by ``a`` (which = 0) or by ``b`` (1)."""
+    inside = (x > 0.0) & (x < 1.0) & (a > 0.0) & (b > 0.0)
+    a, b, p = choose(inside, a, 1.0), choose(inside, b, 1.0), choose(inside, x, 0.5)
+    swap = p * (a + b + 2.0) > a + 1.0
+    one, two = choose(swap, b, a), choose(swap, a, b)
+    p, q = choose(swap, 1.0 - p, p), choose(swap, p, 1.0 - p)
+    fraction = beta_fraction(one, two, p)
+    logs = x_log(one, lax.log(p)) + x_log(two, lax.log(q)) - log_beta_of(one, two)
+    scale = lax.exp(logs) / one
+    total = real_digamma(one + two)
+    # By the first parameter of the fraction, and by the second.
+    first = fraction * (lax.log(p) + total - real_digamma(one) - 1.0 / one)
+    first = first + differentiated(beta_fraction, 0)(one, two, p)
+    second = fraction * (lax.log(q) + total - real_digamma(two)) + differentiated(beta_fraction, 1)(
+        one, two, p
+    )
+    slope = choose(swap, -second, first) if which == 0 else choose(swap, -first, second)
+    return choose(inside, scale * slope, 0.0)
 
 
 def incomplete_by_x(a, b, x, out):

@@ -12,9 +12,9 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
-from rabbet.scipy.special.making import BY_DIFFERENTIATION, define, differentiated
-from rabbet.scipy.special.numerics import choose, epsilon, is_double, whole, x_log
+from rabbet.scipy.special.gamma_values import real_gamma
+from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
+from rabbet.scipy.special.numerics import choose, epsilon, is_double, whole
 
 MOST_TERMS = 20000
 ASYMPTOTIC_TERMS = 40
@@ -193,33 +193,6 @@ def beta_fraction(a, b, x):
     return choose(end == math.inf, math.nan, h)
 
 
-def beta_slope(a, b, x, which):
-    """The derivative of the regularized incomplete beta function by ``a`` (which = 0) or by ``b`` (1)."""
-    inside = (x > 0.0) & (x < 1.0) & (a > 0.0) & (b > 0.0)
-    a, b, p = choose(inside, a, 1.0), choose(inside, b, 1.0), choose(inside, x, 0.5)
-    swap = p * (a + b + 2.0) > a + 1.0
-    one, two = choose(swap, b, a), choose(swap, a, b)
-    p, q = choose(swap, 1.0 - p, p), choose(swap, p, 1.0 - p)
-    fraction = beta_fraction(one, two, p)
-    logs = x_log(one, lax.log(p)) + x_log(two, lax.log(q)) - log_beta_of_positive(one, two)
-    scale = lax.exp(logs) / one
-    total = real_digamma(one + two)
-    # By the first parameter of the fraction, and by the second.
-    first = fraction * (lax.log(p) + total - real_digamma(one) - 1.0 / one)
-    first = first + differentiated(beta_fraction, 0)(one, two, p)
-    second = fraction * (lax.log(q) + total - real_digamma(two)) + differentiated(beta_fraction, 1)(
-        one, two, p
-    )
-    slope = choose(swap, -second, first) if which == 0 else choose(swap, -first, second)
-    return choose(inside, scale * slope, 0.0)
-
-
-def log_beta_of_positive(a, b):
-    from rabbet.scipy.special.beta_values import log_beta_of
-
-    return log_beta_of(a, b)
-
-
 # -------------------------------------------------------------------------------------------- the primitives
 hyp1f1s = define(
     "hyp1f1", "a b x", confluent,
@@ -238,4 +211,4 @@ hyp2f1s = define(
     "Gauss's hypergeometric function", weak=False,
 )  # fmt: skip
 
-__all__ = ["beta_slope", "hyp1f1s", "hyp2f1s"]
+__all__ = ["beta_fraction", "hyp1f1s", "hyp2f1s"]

@@ -5,37 +5,17 @@ What becomes dense becomes a plain value. Rules for single primitives are in ``r
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from rabbet import tree
+from rabbet.experimental.sparse import rules
 from rabbet.experimental.sparse.base import DensifyError, JAXSparse, is_sparse, to_dense
+from rabbet.experimental.sparse.payloads import Dense, densified
 from rabbet.extend.bodies import is_tracer_of
 from rabbet.extend.functions import folded, named_like
-from rabbet.extend.primitive import Primitive, ShapedArray
-from rabbet.extend.transform import Interpreter, RuleTable, payload_of, run_traced, typeof
+from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.transform import Interpreter, payload_of, run_traced, typeof
 from rabbet.extend.wrapping import wraps
-
-rules = RuleTable("sparse", doc="(op, *payloads) -> a sparse array or Dense, or a list of them")
-
-
-class Dense(NamedTuple):
-    """A value that is not sparse."""
-
-    value: Any
-
-    def todense(self):
-        """The value."""
-        return self.value
-
-
-densified = Primitive(
-    "todense", lambda x: x, kinds=("linear", "elementwise"), operands=("x",), doc="x, no longer sparse"
-)
-
-
-@densified.decompose
-def todense_of_array(op, x):
-    return x
 
 
 class Sparsify(Interpreter):
@@ -43,7 +23,7 @@ class Sparsify(Interpreter):
     arrays dense, by name.
     """
 
-    table = rules
+    table = rules.rules
     lifts_typed = False
 
     def __init__(self, densify):
@@ -135,8 +115,6 @@ def sparsify(
     if isinstance(densify, str):
         densify = (densify,)
     allowed = densify if isinstance(densify, bool) else frozenset(densify)
-    from rabbet.experimental.sparse import rules as _  # noqa: F401
-
     @wraps(f)
     def sparse_f(*args, **kwargs):
         leaves, structure = tree.flatten((args, kwargs), is_leaf=is_sparse)

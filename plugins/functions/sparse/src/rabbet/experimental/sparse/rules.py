@@ -8,7 +8,7 @@ import numpy as np
 
 from rabbet.experimental.sparse import arithmetic, gathering, products, structure, sums
 from rabbet.experimental.sparse.base import is_sparse
-from rabbet.experimental.sparse.interpreter import Dense, densified, rules
+from rabbet.experimental.sparse.payloads import Dense, densified, rules
 from rabbet.extend import primitive as p
 
 # Functions with f(0) = 0: of the stored values, where each place is stored once.

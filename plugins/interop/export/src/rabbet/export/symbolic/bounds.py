@@ -5,8 +5,11 @@ of it that removes a term: ``x >= lower(x - k * c)`` for ``k > 0``. What is foun
   best.
 """
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 from rabbet.export.symbolic.expressions import Dimension, Operation, is_whole, made, terms_of
 
@@ -102,4 +105,40 @@ def facts_of(x):
     return [f for f in found if isinstance(f, Dimension)]
 
 
-__all__ = ["bounds"]
+def max_dim(x: Any, y: Any) -> Any:
+    """The larger of two dimensions, ints or symbolic ones.
+
+    Example:
+      >>> from rabbet import export
+      >>> (n,) = export.symbolic_shape("n")
+      >>> export.max_dim(n, 1), export.max_dim(n, 4), export.max_dim(2, 3)
+      (n, max(n, 4), 3)
+    """
+    return extreme("max", x, y)
+
+
+def min_dim(x: Any, y: Any) -> Any:
+    """The smaller of two dimensions, ints or symbolic ones.
+
+    Example:
+      >>> from rabbet import export
+      >>> (n,) = export.symbolic_shape("n")
+      >>> export.min_dim(n, 1), export.min_dim(n, 4)
+      (1, min(n, 4))
+    """
+    return extreme("min", x, y)
+
+
+def extreme(name, x, y):
+    """The larger or the smaller of two dimensions, by name."""
+    if is_whole(x) and is_whole(y):
+        return max(x, y) if name == "max" else min(x, y)
+    low, high = bounds(x - y)
+    if low >= 0:
+        return x if name == "max" else y
+    if high <= 0:
+        return y if name == "max" else x
+    return (x if isinstance(x, Dimension) else y).scope.known(Operation(name, x, y))
+
+
+__all__ = ["bounds", "extreme", "max_dim", "min_dim"]

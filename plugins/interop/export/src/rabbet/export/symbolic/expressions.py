@@ -7,6 +7,7 @@ decided by the form is decided by bounds (``bounds.py``).
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 from rabbet.errors import InconclusiveDimensionOperation
@@ -73,9 +74,7 @@ class Dimension(SymbolicDimension):
     __repr__ = __str__
 
     def __reduce__(self):
-        from rabbet.export.symbolic.parsing import dimension
-
-        return dimension, (str(self), self.scope)
+        return operator.methodcaller("dimension", str(self)), (self.scope,)
 
     def names(self):
         """The sizes that it depends on, a set of names."""
@@ -208,15 +207,11 @@ class Dimension(SymbolicDimension):
 
     def at_least(self, other):
         """The larger of it and another dimension."""
-        from rabbet.export.symbolic.parsing import max_dim
-
-        return max_dim(self, other)
+        return self.scope.extreme("max", self, other)
 
     def at_most(self, other):
         """The smaller of it and another dimension."""
-        from rabbet.export.symbolic.parsing import min_dim
-
-        return min_dim(self, other)
+        return self.scope.extreme("min", self, other)
 
     def __jax_array__(self):
         from rabbet.export.symbolic.values import dimension_as_value
@@ -282,13 +277,11 @@ def _product(left, right):
 
 
 def _compared(x, y, sign, on_arrays, decide):
-    from rabbet.export.symbolic.bounds import bounds
-
     if not is_dimension(y):
         if on_arrays is None or isinstance(y, Dimension):
             return NotImplemented
         return _as_array(x, y, on_arrays)
-    low, high = bounds(x - y)
+    low, high = x.scope.bounds(x - y)
     yes, no = decide(low, high)
     if yes or no:
         return bool(yes)

@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import rabbet as rb
 from rabbet import tree
 from rabbet.export.symbolic.bounds import bounds
-from rabbet.export.symbolic.expressions import Dimension, Operation, is_whole
+from rabbet.export.symbolic.expressions import Dimension, is_whole
+from rabbet.export.symbolic.reading import Reader
 from rabbet.export.symbolic.scopes import SymbolicScope
-
-TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_]*)|(//|\*\*|\.\.\.|[-+*^%(),]))")
-FUNCTIONS = ("floordiv", "mod", "max", "min")
-
-
-def max_dim(x: Any, y: Any) -> Any:
-    """The larger of two dimensions, ints or symbolic ones.
-
-    Example:
-      >>> from rabbet import export
-      >>> (n,) = export.symbolic_shape("n")
-      >>> export.max_dim(n, 1), export.max_dim(n, 4), export.max_dim(2, 3)
-      (n, max(n, 4), 3)
-    """
-    return _extreme("max", x, y)
-
-
-def min_dim(x: Any, y: Any) -> Any:
-    """The smaller of two dimensions, ints or symbolic ones.
-
-    Example:
-      >>> from rabbet import export
-      >>> (n,) = export.symbolic_shape("n")
-      >>> export.min_dim(n, 1), export.min_dim(n, 4)
-      (1, min(n, 4))
-    """
-    return _extreme("min", x, y)
-
-
-def _extreme(name, x, y):
-    if is_whole(x) and is_whole(y):
-        return max(x, y) if name == "max" else min(x, y)
-    low, high = bounds(x - y)
-    if low >= 0:
-        return x if name == "max" else y
-    if high <= 0:
-        return y if name == "max" else x
-    return (x if isinstance(x, Dimension) else y).scope.known(Operation(name, x, y))
 
 
 def is_symbolic_dim(p: Any) -> bool:
@@ -200,116 +162,7 @@ def symbolic_args_specs(
     return tree.unflatten(structure, found)
 
 
-def dimension(text: str, scope: SymbolicScope) -> Any:
-    """One dimension."""
-    reader = Reader(text, scope)
-    found = reader.sum()
-    if not reader.done():
-        raise reader.error("an operator")
-    return found
-
-
-class Reader:
-    """A text, read from the left."""
-
-    def __init__(self, text, scope):
-        self.text, self.scope, self.place = text, scope, 0
-        self.tokens = []
-        at = 0
-        while text[at:].strip():
-            found = TOKEN.match(text, at)
-            if found is None:
-                raise ValueError(f"the shape {text!r} cannot be read from {text[at:].strip()!r} on")
-            self.tokens.append((found[1] or found[2] or found[3], found.start()))
-            at = found.end()
-
-    def done(self):
-        return self.place >= len(self.tokens)
-
-    def at(self, *tokens):
-        return not self.done() and self.tokens[self.place][0] in tokens
-
-    def take(self, *tokens):
-        if not self.at(*tokens):
-            raise self.error(" or ".join(map(repr, tokens)))
-        self.place += 1
-        return self.tokens[self.place - 1][0]
-
-    def error(self, wanted):
-        where = self.text[self.tokens[self.place][1] :].strip() if not self.done() else ""
-        found = f"{where!r}" if where else "its end"
-        return ValueError(f"the shape {self.text!r} has {found} where {wanted} should be")
-
-    def closes_at_end(self):
-        """Whether the parenthesis that begins here ends with the text."""
-        depth = 0
-        for i, (token, _) in enumerate(self.tokens[self.place :]):
-            depth += {"(": 1, ")": -1}.get(token, 0)
-            if depth == 0:
-                return self.place + i == len(self.tokens) - 1
-        return False
-
-    def sum(self):
-        total = -self.product() if self.at("-") and self.take("-") else self.product()
-        while self.at("+", "-"):
-            total = total + self.product() if self.take("+", "-") == "+" else total - self.product()
-        return total
-
-    def product(self):
-        value = self.power()
-        while self.at("*", "//", "%"):
-            sign = self.take("*", "//", "%")
-            other = self.power()
-            value = value * other if sign == "*" else value // other if sign == "//" else value % other
-        return value
-
-    def power(self):
-        value = self.one()
-        while self.at("^", "**"):
-            self.take("^", "**")
-            token = self.take(*[t for t, _ in self.tokens if t.isdigit()] or ["a number"])
-            value = value ** int(token)
-        return value
-
-    def one(self):
-        if self.done():
-            raise self.error("a number or a name")
-        token = self.tokens[self.place][0]
-        if token.isdigit():
-            self.place += 1
-            return int(token)
-        if token == "-":
-            self.place += 1
-            return -self.one()
-        if token == "(":
-            self.take("(")
-            value = self.sum()
-            self.take(")")
-            return value
-        if not re.fullmatch(r"[A-Za-z_]\w*", token) or token == "_":
-            raise self.error("a number or a name")
-        self.place += 1
-        if not self.at("("):
-            return self.scope.known(token)
-        if token == "non_negative":
-            self.take("(")
-            value = self.sum()
-            self.take(")")
-            return max_dim(value, 0)
-        if token not in FUNCTIONS:
-            known = ", ".join(FUNCTIONS)
-            raise ValueError(f"the shape {self.text!r} has the function {token}; there are {known}")
-        self.take("(")
-        left = self.sum()
-        self.take(",")
-        right = self.sum()
-        self.take(")")
-        if token == "floordiv":
-            return left // right
-        return left % right if token == "mod" else _extreme(token, left, right)
-
-
 __all__ = [
-    "dimension", "is_symbolic_dim", "max_dim", "min_dim", "symbolic_args_specs", "symbolic_dim_bounds",
+    "is_symbolic_dim", "symbolic_args_specs", "symbolic_dim_bounds",
     "symbolic_shape",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
+from rabbet.export.symbolic import bounds, reading
 from rabbet.export.symbolic.expressions import Dimension, Operation, made, names_in, terms_of
 
 
@@ -42,12 +43,10 @@ class SymbolicScope:
             self.kept_bounds.clear()
 
     def _add(self, text):
-        from rabbet.export.symbolic.parsing import dimension
-
         sign = next((s for s in ("==", ">=", "<=") if s in text), None)
         if sign is None:
             raise ValueError(f"the constraint {text!r} needs one of '==', '>=' and '<='")
-        left, right = (dimension(part, self) for part in text.split(sign, 1))
+        left, right = (self.dimension(part) for part in text.split(sign, 1))
         if sign == "==" and left != right and len(terms_of(left)) == 1:
             ((monomial, count),) = terms_of(left).items()
             if count == 1 and len(monomial) == 1 and monomial[0][1] == 1:
@@ -55,7 +54,7 @@ class SymbolicScope:
                 if _contains(right, factor):
                     raise ValueError(f"the constraint {text!r} has {factor} on both sides")
                 self.replaced[factor] = right
-                self.replaced = {f: dimension(str(d), self) for f, d in self.replaced.items()}
+                self.replaced = {f: self.dimension(str(d)) for f, d in self.replaced.items()}
                 return
         differences = {">=": [left - right], "<=": [right - left], "==": [left - right, right - left]}[sign]
         for difference in differences:
@@ -63,6 +62,18 @@ class SymbolicScope:
                 self.inequalities.append(difference)
             elif difference < 0:
                 raise ValueError(f"the constraint {text!r} is never true")
+
+    def dimension(self, text: str) -> Any:
+        """One dimension from a text."""
+        return reading.dimension(text, self)
+
+    def bounds(self, x: Any) -> tuple[float, float]:
+        """Between which numbers a dimension of this scope lies, as far as is known; both ends included."""
+        return bounds.bounds(x)
+
+    def extreme(self, name: str, x: Any, y: Any) -> Any:
+        """The larger (``"max"``) or the smaller (``"min"``) of two dimensions of this scope."""
+        return bounds.extreme(name, x, y)
 
     def known(self, factor: Any) -> Any:
         """The dimension of a size or an operation: what a constraint says that it is, or itself."""

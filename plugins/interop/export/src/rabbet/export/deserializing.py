@@ -1,8 +1,4 @@
-"""``Exported`` as bytes: the layout that JAX's loader reads, with a checksum behind it.
-
-The layout is a FlatBuffer; ``F`` has the numbers of its fields. What Rabbet writes ends in a mark and a
-SHA-256 of the rest, which other readers do not look at; bytes without the mark are read without it.
-"""
+"""Bytes as ``Exported``, see ``layout``."""
 
 from __future__ import annotations
 
@@ -18,109 +14,23 @@ from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
 from rabbet.export.flat import Buffer, Damaged
-from rabbet.export.shapes import dimension_names, parsed_shapes
-from rabbet.export.trees import read_tree, tree_fields
-from rabbet.export.writing import Number, Numbers, written
-from rabbet.extend.backend import jaxlib_version
+from rabbet.export.layout import (
+    CALL_CHECK,
+    CHECK_KIND,
+    CHECK_TARGET,
+    DIGEST_SIZE,
+    DTYPE,
+    DTYPES,
+    KEYS,
+    MARK,
+    OLDEST_READ,
+    SHAPE,
+    VERSION,
+    F,
+)  # fmt: skip
+from rabbet.export.shapes import parsed_shapes
+from rabbet.export.trees import read_tree
 from rabbet.extend.primitive import ShapedArray
-
-VERSION = 12
-OLDEST_READ = 3
-MARK = b"RABBET-SHA256\n"
-DIGEST_SIZE = hashlib.sha256().digest_size
-
-
-class F:
-    """The fields of the outermost table."""
-
-    VERSION, NAME, IN_TREE, IN_AVALS, OUT_TREE, OUT_AVALS, FEW_DEVICES = range(7)
-    IN_SHARDINGS, OUT_SHARDINGS, PLATFORMS, ORDERED, UNORDERED, CHECKS = range(7, 13)
-    MODULE, CONVENTION, KEPT, GLOBALS, VJP, DEVICES = range(13, 19)
-    AVALS, MESHES, NAMED_SHARDINGS, IN_AVAL_NUMBERS, OUT_AVAL_NUMBERS = range(19, 24)
-    IN_SHARDING_NUMBERS, OUT_SHARDING_NUMBERS, WRITER = range(24, 27)
-
-
-SHAPE, DTYPE, MEMORY = 1, 2, 3  # of a type
-ON_DEVICE = 1
-CHECK_KIND, CHECK_TARGET = 0, 1  # of a check that was left out
-PLATFORM_CHECK, CALL_CHECK = 0, 1
-
-DTYPES = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-    "float64", "complex64", "complex128", "bfloat16", "int4", "uint4", "float8_e4m3b11fnuz", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float0", "float8_e4m3", "float8_e3m4",
-    "float8_e8m0fnu", "float4_e2m1fn", "key<fry>", "key<rbg>", "key<urbg>",
-]  # fmt: skip
-KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
-
-
-# Writing ------------------------------------------------------------------------------------------
-
-
-def serialized(exported, vjp_order):
-    """The bytes of an ``Exported`` with as many derivatives as asked for."""
-    if vjp_order < 0:
-        raise ValueError(f"serialize: vjp_order is how many derivatives to write, got {vjp_order}")
-    content = written(fields_of(exported, vjp_order))
-    return bytearray(content + MARK + hashlib.sha256(content).digest())
-
-
-def fields_of(exported, vjp_order):
-    """The outermost table."""
-    avals = list(dict.fromkeys([*exported.in_avals, *exported.out_avals]))
-    place = {aval: i for i, aval in enumerate(avals)}
-    lying = devices.sharding_fields(exported._in_layouts, exported._out_layouts)
-    return {
-        F.VERSION: Number("H", VERSION),
-        F.NAME: exported.fun_name,
-        F.IN_TREE: tree_fields(exported.in_tree),
-        F.IN_AVALS: [aval_fields(a) for a in exported.in_avals],
-        F.OUT_TREE: tree_fields(exported.out_tree),
-        F.OUT_AVALS: [aval_fields(a) for a in exported.out_avals],
-        F.IN_SHARDINGS: lying["older_in"],
-        F.OUT_SHARDINGS: lying["older_out"],
-        F.PLATFORMS: list(exported.platforms),
-        F.ORDERED: [],
-        F.UNORDERED: [],
-        F.CHECKS: [check_fields(c) for c in exported.disabled_safety_checks],
-        F.MODULE: exported.mlir_module_serialized,
-        F.CONVENTION: Number("H", exported.calling_convention_version),
-        F.KEPT: Numbers("H", exported.module_kept_var_idx),
-        F.GLOBALS: Number("?", exported.uses_global_constants),
-        F.VJP: fields_of(exported.vjp(), vjp_order - 1) if vjp_order else None,
-        F.DEVICES: Number("I", exported.nr_devices),
-        F.AVALS: [aval_fields(a) for a in avals],
-        F.MESHES: [],
-        F.NAMED_SHARDINGS: lying["all"],
-        F.IN_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.in_avals])),
-        F.OUT_AVAL_NUMBERS: Numbers("I", tuple([place[a] for a in exported.out_avals])),
-        F.IN_SHARDING_NUMBERS: lying["ins"],
-        F.OUT_SHARDING_NUMBERS: lying["outs"],
-        F.WRITER: jaxlib_version(),
-    }
-
-
-def aval_fields(aval):
-    """A type."""
-    name = "float0" if aval.dtype == dtypes.float0 else aval.dtype.name
-    if name not in DTYPES:
-        raise ExportError(f"arrays of {name} have no place in exported programs; convert them")
-    return {
-        SHAPE: dimension_names(aval.shape),
-        DTYPE: Number("B", DTYPES.index(name)),
-        MEMORY: Number("B", ON_DEVICE),
-    }
-
-
-def check_fields(check):
-    """A check that was left out."""
-    target = check.is_custom_call()
-    if target is None:
-        return {CHECK_KIND: Number("B", PLATFORM_CHECK)}
-    return {CHECK_KIND: Number("B", CALL_CHECK), CHECK_TARGET: target}
-
-
-# Reading ------------------------------------------------------------------------------------------
 
 
 def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
@@ -269,4 +179,4 @@ def read_check(table):
     return DisabledSafetyCheck.platform()
 
 
-__all__ = ["deserialize", "serialized"]
+__all__ = ["deserialize"]
