@@ -68,7 +68,7 @@ def test_a_keyword_argument_that_vmap_cannot_map():
     f = lambda x, s: x * s
     said = told(ValueError, lambda: rb.vmap(f)(rnp.ones(3), s=2.0))
     assert "keyword argument 's' is mapped over axis 0, as all keyword arguments are" in said
-    assert "functools.partial" in said and "in_axes asks" not in said
+    assert "in_axes={'s': None}" in said and "in_axes asks" not in said
     assert rb.vmap(functools.partial(f, s=2.0))(rnp.ones(3)).shape == (3,)
     assert rb.vmap(f, in_axes=(0, None))(rnp.ones(3), 2.0).shape == (3,)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import lax, tree
@@ -14,7 +14,7 @@ from rabbet.extend.transform import typeof
 from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks, modes
-from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken
+from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken, values_at
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -37,6 +37,8 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: tuple[Any, ...] = (),
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The function that returns both the value and the gradient of ``fun``.
 
@@ -48,6 +50,8 @@ def value_and_grad(
       has_aux: whether ``fun`` returns auxiliary results besides.
       holomorphic: whether ``fun`` is complex differentiable; then inputs and output are complex.
       allow_int: whether to accept integer arguments, whose gradient has the dtype float0.
+      argnames: a name, or a sequence of names, instead of ``argnums``: which arguments to differentiate,
+        whether they are passed by keyword or by position.
 
     Returns:
       a function of the same arguments returning ``(value, gradient)``, or ``((value, aux), gradient)``. The
@@ -61,20 +65,29 @@ def value_and_grad(
       (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
       >>> rb.value_and_grad(lambda w: ((w["a"] ** 2).sum(), "more"), has_aux=True)({"a": rnp.ones(2)})
       ((Array(2., dtype=float32), 'more'), {'a': Array([2., 2.], dtype=float32)})
+      >>> rb.value_and_grad(lambda x, *, scale: x * scale, argnames=("x", "scale"))(3.0, scale=2.0)[1]
+      (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
-    return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "value_and_grad")
+    return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "value_and_grad")
 
 
 def _value_and_grad(
-    fun: Any, argnums: tuple[int, ...] | int, has_aux: bool, holomorphic: bool, allow_int: bool, what: str
+    fun: Any,
+    argnums: tuple[int, ...] | int,
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    argnames: str | Sequence[str] | None,
+    what: str,
 ) -> Callable[..., Any]:
     checks.function(what, fun)
+    single = checks.names_or_numbers(what, fun, argnums, argnames)
 
-    @wraps(fun, f"The value of {{}} and its gradient with respect to argument {argnums}.")
+    @wraps(fun, f"The value of {{}} and its gradient with respect to {checks.respect(argnums, argnames)}.")
     @folded
     def valued(*args: Any, **kwargs: Any) -> Any:
-        numbers = checks.as_tuple(argnums, fun, len(args), what)
-        chosen = tuple([args[n] for n in numbers])
+        numbers = checks.chosen_places(what, fun, argnums, argnames, args, kwargs)
+        chosen = values_at(args, kwargs, numbers)
         leaves, treedef = checks.differentiable_leaves(
             what, fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int
         )
@@ -84,7 +97,7 @@ def _value_and_grad(
         grads = recording.pull([full_of_type(typeof(value).strong(), 1)])
         grads = [given_back(g, typeof(x)) for g, x in zip(grads, leaves, strict=True)]
         gradient = tree.unflatten(treedef, grads)
-        gradient = gradient[0] if isinstance(argnums, int) else gradient
+        gradient = gradient[0] if single else gradient
         if has_aux:
             return (value, flat.plain_aux()), gradient
         return value, gradient
@@ -99,6 +112,8 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: tuple[Any, ...] = (),
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function; see ``value_and_grad`` for the arguments.
 
@@ -108,10 +123,12 @@ def grad(
     Example:
       >>> rb.grad(rnp.tanh)(1.0)
       Array(0.41997433, dtype=float32, weak_type=True)
+      >>> rb.grad(lambda x, *, scale: x * scale, argnames="scale")(3.0, scale=2.0)
+      Array(3., dtype=float32, weak_type=True)
     """
-    with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, "grad")
+    with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "grad")
 
-    @wraps(fun, f"The gradient of {{}} with respect to argument {argnums}.")
+    @wraps(fun, f"The gradient of {{}} with respect to {checks.respect(argnums, argnames)}.")
     @folded
     def gradient(*args: Any, **kwargs: Any) -> tuple[Value | dict[Any, Any], ...] | Value:
         value, g = with_value(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,8 @@ def as_tuple(argnums: tuple[int, ...] | int, fun: Any, count: int, what: str = "
         if not -count <= n < count:
             raise TypeError(
                 f"{what} of {describe_function(fun)}: argnums={argnums} asks for argument {n}, but the "
-                f"function was called with {count} positional argument{'s' if count != 1 else ''}; keyword "
-                "arguments cannot be differentiated, pass the argument by position"
+                f"function was called with {count} positional argument{'s' if count != 1 else ''}; pass "
+                "the argument by position, or choose a keyword argument by its name, with argnames"
             )
         out.append(n % count)
     if len(set(out)) != len(out):
@@ -48,11 +49,65 @@ def as_tuple(argnums: tuple[int, ...] | int, fun: Any, count: int, what: str = "
     return tuple(out)
 
 
-def name_of(fun: Callable[..., Any], treedef: Any, index: int, argnums: tuple[int, ...] | None = None) -> str:
+def chosen_places(
+    what: str, fun: Any, argnums: Any, argnames: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]
+) -> tuple[Any, ...]:
+    """Where the arguments to differentiate stand in a call: positions, and names of keyword arguments."""
+    if argnames is None:
+        return as_tuple(argnums, fun, len(args), what)
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    by_position = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    positions = [p.name for p in parameters if p.kind in by_position][: len(args)]
+    for name in names:
+        if name not in kwargs and name not in positions:
+            have = ", ".join([repr(n) for n in (*positions, *kwargs)]) or "none that has a name"
+            raise TypeError(
+                f"{what} of {describe_function(fun)}: argnames={argnames!r} asks for argument {name!r}; the "
+                f"arguments of the call were {have}"
+            )
+    return tuple([name if name in kwargs else positions.index(name) for name in names])
+
+
+def names_or_numbers(what: str, fun: Any, argnums: Any, argnames: Any) -> bool:
+    """Check ``argnames``; whether one argument is asked for, whose derivative is not in a tuple.
+
+    Raises:
+      TypeError: for names that are none, or beside other ``argnums`` than 0, its default.
+    """
+    if argnames is None:
+        return isinstance(argnums, int)
+    if argnums != 0 or isinstance(argnums, bool):
+        raise TypeError(
+            f"{what} of {describe_function(fun)}: give argnums={argnums!r} or argnames={argnames!r}, not both"
+        )
+    if isinstance(argnames, str):
+        return True
+    names = tuple(argnames) if hasattr(argnames, "__iter__") else (argnames,)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"{what} of {describe_function(fun)}: argnames must be a name or a sequence of names, got "
+            f"{argnames!r:.60}"
+        )
+    if len(set(names)) != len(names):
+        raise ValueError(f"{what} of {describe_function(fun)}: argnames={argnames} names an argument twice")
+    return False
+
+
+def respect(argnums: Any, argnames: Any) -> str:
+    """With respect to what, in the documentation of a derivative."""
+    return f"argument {argnums}" if argnames is None else f"argument {argnames!r}"
+
+
+def name_of(fun: Callable[..., Any], treedef: Any, index: int, argnums: tuple[Any, ...] | None = None) -> str:
     """How a user would call leaf number ``index`` of the differentiated arguments."""
     which, *rest = leaf_path(treedef, index)
-    position = which.idx if argnums is None else argnums[which.idx]
-    return f"argument {parameter_name(fun, position)}{keystr(tuple(rest))}"
+    place = which.idx if argnums is None else argnums[which.idx]
+    name = repr(place) if isinstance(place, str) else parameter_name(fun, place)
+    return f"argument {name}{keystr(tuple(rest))}"
 
 
 def flags(what: str, name: str, given: tuple[tuple[bool, ...] | bool, ...] | int, values: Any) -> list[bool]:

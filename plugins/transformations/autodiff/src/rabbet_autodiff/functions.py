@@ -67,16 +67,24 @@ def plain(x: Value | str) -> Value | str:
     return x
 
 
-def of_chosen(fun: Any, args: tuple[Any, ...], kwargs: dict[Any, Any], argnums: tuple[int, ...]) -> Any:
-    """``fun`` as a function of the chosen positional arguments alone."""
+def of_chosen(fun: Any, args: tuple[Any, ...], kwargs: dict[Any, Any], places: tuple[Any, ...]) -> Any:
+    """``fun`` as a function of the chosen arguments alone: positions, and names of keyword arguments."""
 
     def chosen_only(*chosen: Value | dict[Any, Any]) -> tuple[Value, ...] | Value:
-        full = list(args)
-        for n, x in zip(argnums, chosen, strict=True):
-            full[n] = x
-        return fun(*full, **kwargs)
+        full, by_name = list(args), dict(kwargs)
+        for place, x in zip(places, chosen, strict=True):
+            if isinstance(place, str):
+                by_name[place] = x
+            else:
+                full[place] = x
+        return fun(*full, **by_name)
 
     return named_like(chosen_only, fun)
+
+
+def values_at(args: tuple[Any, ...], kwargs: dict[Any, Any], places: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments at these places of a call."""
+    return tuple([kwargs[place] if isinstance(place, str) else args[place] for place in places])
 
 
 # ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +14,19 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import jvp, vjp
-from rabbet_autodiff.functions import of_chosen
+from rabbet_autodiff.functions import of_chosen, values_at
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
 def jacfwd(
-    fun: Any, argnums: tuple[int, ...] | int = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Any,
+    argnums: tuple[int, ...] | int = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than
     outputs.
@@ -30,6 +35,7 @@ def jacfwd(
       fun: takes and returns pytrees of arrays; with ``has_aux`` returns a pair.
       argnums: which positional arguments, an int or a sequence.
       holomorphic: whether ``fun`` is complex differentiable.
+      argnames: a name, or a sequence of names, instead of ``argnums``: arguments by keyword or by position.
 
     Returns:
       a function of the same arguments. For an output of shape ``s`` and an argument of shape ``t`` the
@@ -43,11 +49,13 @@ def jacfwd(
     """
 
     checks.function("jacfwd", fun)
+    single = checks.names_or_numbers("jacfwd", fun, argnums, argnames)
+    chosen = argnums, argnames, single
 
     @wraps(fun)
     @folded
     def jacobian_of(*args: Value | dict[Any, Any], **kwargs: Any) -> Any:
-        return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=True)
+        return _jacobian(fun, chosen, has_aux, holomorphic, args, kwargs, forward=True)
 
     return jacobian_of
 
@@ -58,6 +66,8 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs.
     See ``jacfwd``.
@@ -68,11 +78,13 @@ def jacrev(
              [0., 4.]], dtype=float32)
     """
     checks.function("jacrev", fun)
+    single = checks.names_or_numbers("jacrev", fun, argnums, argnames)
+    chosen = argnums, argnames, single
 
     @wraps(fun)
     @folded
     def jacobian_of(*args: Value | dict[Any, Any], **kwargs: Any) -> Any:
-        return _jacobian(fun, argnums, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)
+        return _jacobian(fun, chosen, has_aux, holomorphic, args, kwargs, forward=False, allow_int=allow_int)
 
     return jacobian_of
 
@@ -81,7 +93,12 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Any, argnums: tuple[int, ...] | int = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Any,
+    argnums: tuple[int, ...] | int = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and
     shapes.
@@ -90,19 +107,17 @@ def hessian(
       >>> rb.hessian(lambda x: (x**3).sum())(rnp.array([1.0, 2.0]))
       Array([[ 6.,  0.],
              [ 0., 12.]], dtype=float32)
+      >>> rb.hessian(lambda *, x: (x**3).sum(), argnames="x")(x=rnp.array([1.0])).tolist()
+      [[6.0]]
     """
     checks.function("hessian", fun)
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )
+    more: dict[str, Any] = {"has_aux": has_aux, "holomorphic": holomorphic, "argnames": argnames}
+    return jacfwd(jacrev(fun, argnums, **more), argnums, **more)
 
 
 def _jacobian(
     fun: Any,
-    argnums: tuple[int, ...] | int,
+    asked: tuple[Any, Any, bool],
     has_aux: bool,
     holomorphic: bool,
     args: tuple[Value | dict[Any, Any], ...],
@@ -112,8 +127,9 @@ def _jacobian(
     allow_int: bool = False,
 ) -> Any:
     what = "jacfwd" if forward else "jacrev"
-    numbers = checks.as_tuple(argnums, fun, len(args), what)
-    chosen = tuple([args[n] for n in numbers])
+    argnums, argnames, single = asked
+    numbers = checks.chosen_places(what, fun, argnums, argnames, args, kwargs)
+    chosen = values_at(args, kwargs, numbers)
     leaves, in_tree = checks.differentiable_leaves(
         what, fun, chosen, numbers, holomorphic=holomorphic, allow_int=allow_int, real_only=forward
     )
@@ -133,7 +149,7 @@ def _jacobian(
         pushed = rabbet.vmap(push, out_axes=(-1, None) if has_aux else (-1,))(_basis(leaves))
         columns, aux = pushed if has_aux else (pushed[0], None)
         columns = tree.map(with_weak_type, columns, weak)
-        out = tree.map(lambda c: _split(c, leaves, -1, in_tree, argnums), columns)
+        out = tree.map(lambda c: _split(c, leaves, -1, in_tree, single), columns)
     else:
         result = vjp(flat, *tree.unflatten(in_tree, leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(result[0])
@@ -142,7 +158,7 @@ def _jacobian(
         rows = rabbet.vmap(lambda cts: result[1](tree.unflatten(out_tree, cts)))(_basis(outs))
         per_input = [_split_leading(row, outs) for row in tree.leaves(rows)]
         in_order = [tree.unflatten(in_tree, [parts[i] for parts in per_input]) for i in range(len(outs))]
-        out = tree.unflatten(out_tree, [tr[0] if isinstance(argnums, int) else tr for tr in in_order])
+        out = tree.unflatten(out_tree, [tr[0] if single else tr for tr in in_order])
     return (out, aux) if has_aux else out
 
 
@@ -160,9 +176,7 @@ def _basis(leaves: list[Value]) -> list[Value]:
     return parts
 
 
-def _split(
-    column: Value, leaves: list[Value], axis: int, in_tree: Any, argnums: tuple[int, ...] | int
-) -> Any:
+def _split(column: Value, leaves: list[Value], axis: int, in_tree: Any, single: bool) -> Any:
     """An output's derivatives along its last axis, cut by input leaf and given the inputs' shapes."""
     parts, at = [], 0
     for leaf in leaves:
@@ -171,7 +185,7 @@ def _split(
         parts.append(rabbet.lax.reshape(piece, (*column.shape[:-1], *aval.shape)))
         at += aval.size
     whole = tree.unflatten(in_tree, parts)
-    return whole[0] if isinstance(argnums, int) else whole
+    return whole[0] if single else whole
 
 
 def _split_leading(row: Value, outs: list[Value]) -> list[Value]:

@@ -23,6 +23,7 @@ from rabbet.extend.wrapping import wraps
 from rabbet.tree import broadcast_prefix, keystr, leaf_path, structure
 
 from rabbet_vmap.interpreter import Vmap
+from rabbet_vmap.named import axes_by_name
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -42,8 +43,9 @@ def vmap(
     Args:
       fun: takes and returns pytrees of arrays.
       in_axes: which axis of each argument to map: an int, None (the function gets the argument as it is), or
-        a pytree of them whose structure is a prefix of the arguments' tuple. Keyword arguments are mapped
-        along axis 0.
+        a pytree of them whose structure is a prefix of the arguments' tuple; keyword arguments are then
+        mapped along axis 0. Or a dict of such entries by the names of arguments, however they are passed;
+        those that it does not name are mapped along axis 0.
       out_axes: where the mapped axis goes in each output; None for an output that does not depend on the
         mapped arguments.
       axis_name: a name by which collectives inside ``fun`` refer to the axis.
@@ -62,6 +64,8 @@ def vmap(
       >>> matrix, vector = rnp.array([[1.0, 2.0], [3.0, 4.0]]), rnp.array([1.0, 10.0])
       >>> rb.vmap(rnp.dot, in_axes=(0, None))(matrix, vector)
       Array([21., 43.], dtype=float32)
+      >>> rb.vmap(lambda x, *, scale: x * scale, in_axes={"scale": None})(vector, scale=2.0)
+      Array([ 2., 20.], dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"vmap takes a function, got {type(fun).__name__}")
@@ -176,14 +180,15 @@ def _axes_of_arguments(
             f"vmap of {describe_function(fun)}: in_axes is of length {len(in_axes)}, the function was called "
             f"with {len(args)} positional arguments"
         )
-    if not isinstance(in_axes, (int, tuple, type(None))):
+    if not isinstance(in_axes, (int, tuple, dict, type(None))):
         structure(in_axes)  # which says so where it is too deep to be shown
         raise TypeError(
-            f"vmap of {describe_function(fun)}: in_axes must be an int, None, or a tuple with an entry per "
-            f"argument, got {in_axes!r}"
+            f"vmap of {describe_function(fun)}: in_axes must be an int, None, a tuple with an entry per "
+            f"argument, or a dict of entries by their names, got {in_axes!r}"
         )
+    prefix = axes_by_name(fun, in_axes, args, kwargs) if isinstance(in_axes, dict) else (in_axes, 0)
     try:
-        axes = broadcast_prefix((in_axes, 0), (args, kwargs), is_leaf=_is_none)
+        axes = broadcast_prefix(prefix, (args, kwargs), is_leaf=_is_none)
     except ValueError as error:
         structure(in_axes)
         raise ValueError(
@@ -207,8 +212,11 @@ def _axes_of_arguments(
             asks = f"in_axes asks for axis {axis} of {name}"
             way = "give None for arguments that are not mapped"
             if name.startswith("keyword"):
-                asks = f"{name} is mapped over axis 0, as all keyword arguments are"
-                way = "pass it by position with None in in_axes, or bind it with functools.partial"
+                asks = f"{name} is mapped over axis {axis}"
+                if not isinstance(in_axes, dict):
+                    asks += ", as all keyword arguments are"
+                key = leaf_path(treedef, i)[1].key
+                way = f"if it is the same for all, name it in a dict, in_axes={{{key!r}: None}}"
             raise ValueError(
                 f"vmap of {describe_function(fun)}: {asks}, which has the type {aval.str_short()} and "
                 f"{aval.ndim} dimensions; {way}"
