@@ -27,7 +27,7 @@ DOORS = {
     "rabbet.extend.backend", "rabbet.extend.passes", "rabbet.extend.hooks", "rabbet.extend.functions",
     "rabbet.extend.bodies", "rabbet.extend.wrapping", "rabbet.extend.native", "rabbet.extend.cells",
     "rabbet.extend.sharding", "rabbet.extend.processes", "rabbet.extend.commands", "rabbet.extend.rules",
-    "rabbet.extend.shapes", "rabbet.extend.cost",
+    "rabbet.extend.shapes", "rabbet.extend.cost", "rabbet.extend.settings",
     "rabbet.lax", "rabbet.tree",
     "rabbet.errors", "rabbet.dlpack", "rabbet.dtypes", "rabbet.typing",
 }  # fmt: skip

@@ -361,10 +361,16 @@ class Config:
         for mine in list(self._overridden.values()):
             mine["traced_key"] = None
 
+    def _is_default(self, name: str, value: Any) -> bool:
+        default = self._settings[name].default
+        return type(value) is type(default) and value == default
+
     def _make_key(self) -> TracedKey:
-        names = tuple(sorted(n for n, s in self._settings.items() if s.traced))
+        traced = sorted(n for n, s in self._settings.items() if s.traced)
         with self._lock:
-            values = tuple(getattr(self, name) for name in names)
+            # Those that differ from their defaults: a package that brings settings later changes no key.
+            given = [(n, v) for n in traced if not self._is_default(n, v := getattr(self, n))]
+            names, values = tuple([n for n, _ in given]), tuple([v for _, v in given])
             # The types too: True == 1, but they are different values of a setting.
             intern = (names, values, tuple(map(type, values)))
             key = self._keys.setdefault(intern, TracedKey(names, values))

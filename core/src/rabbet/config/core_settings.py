@@ -16,7 +16,6 @@ from rabbet.config.setting import (
     precision,
     seconds,
     size,
-    word,
 )
 
 GUARDS = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit", none=True)
@@ -43,9 +42,6 @@ CORE_SETTINGS = (
     Setting("default_device", None, place, traced=True, jax=True, context=True,
             example="cpu",
             doc="Device for new arrays: a Device, or a platform such as 'cpu'."),
-    Setting("scan_stacking", 2**28, size, traced=True,
-            doc="How many bytes the backward pass of a scan may stack so that products which it would add up "
-            "step by step are computed once after the loop, which is faster; 0: none."),
     Setting("debug_nans", False, boolean, traced=True, jax=True, context=True,
             doc="Raise FloatingPointError when a computation returns NaN."),
     Setting("debug_infs", False, boolean, traced=True, jax=True, context=True,
@@ -129,18 +125,6 @@ CORE_SETTINGS = (
             doc="The level of the logger 'rabbet'."),
     Setting("debug_log_modules", None, names, jax=True,
             doc="Loggers that show everything, by name, separated by commas, such as 'rabbet'."),
-    Setting("default_prng_impl", "threefry2x32", word, traced=True, jax=True, context=True,
-            example="rbg",
-            doc="Generator of the random keys that name none: one of rabbet.random's, or a package's."),
-    Setting("enable_custom_prng", False, boolean, traced=True, jax=True, context=True,
-            doc="random.PRNGKey returns typed keys, as random.key does."),
-    Setting("legacy_prng_key", "allow", choice("allow", "warn", "error"), traced=True, jax=True, context=True,
-            example="error",
-            doc="What random functions do when they are given a key that is an array of numbers."),
-    Setting("random_seed_offset", 0, number, traced=True, jax=True,
-            doc="A number that is added to every seed."),
-    Setting("high_dynamic_range_gumbel", False, boolean, traced=True, jax=True,
-            doc="random.gumbel, and what draws by it, reaches further into the tail by default."),
     # Measured on CPU: the smallest program compiles in 19 ms, is stored in 0.6 ms and loaded in 0.9 ms; one
     # of 50 matrix products in 58, 3.5 and 11 ms. So nearly everything is worth keeping.
     Setting("cache_min_seconds", 0.003, seconds,

@@ -133,6 +133,13 @@ PRECISIONS = (
 
 
 def boolean(value: Any) -> bool:
+    """On or off: True, False, or a word such as ``on``, ``yes``, ``1``.
+
+    Example:
+      >>> from rabbet.extend.settings import boolean
+      >>> boolean("on"), boolean(False)
+      (True, False)
+    """
     if isinstance(value, str):
         value = WORDS.get(value.strip().lower(), value)
     if value not in (True, False) or isinstance(value, str):
@@ -141,7 +148,13 @@ def boolean(value: Any) -> bool:
 
 
 def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
-    """A parser for one of ``words``; with ``none``, None too (also written "" or "none")."""
+    """A parser for one of ``words``; with ``none``, None too (also written "" or "none").
+
+    Example:
+      >>> from rabbet.extend.settings import choice
+      >>> choice("allow", "warn")("Warn")
+      'warn'
+    """
     by_lower = {word.lower(): word for word in words}
 
     def parse(value: Any) -> Any:
@@ -155,7 +168,13 @@ def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
 
 
 def size(value: Any) -> int:
-    """A number of bytes: an int, or text such as ``512M`` or ``4GB``."""
+    """A number of bytes: an int, or text such as ``512M`` or ``4GB``.
+
+    Example:
+      >>> from rabbet.extend.settings import size
+      >>> size("2k")
+      2048
+    """
     text = str(value).strip().lower()
     digits = text.rstrip("bkmgt")
     unit = text[len(digits) :]
@@ -166,12 +185,24 @@ def size(value: Any) -> int:
 
 
 def path(value: Any) -> Any:
-    """A folder, or None."""
+    """A folder, or None.
+
+    Example:
+      >>> from rabbet.extend.settings import path
+      >>> path("") is None
+      True
+    """
     return os.path.expanduser(os.fspath(value)) if value not in (None, "") else None
 
 
 def names(value: Any) -> Any:
-    """Names in order of preference: a sequence, or text separated by commas; None: no preference."""
+    """Names in order of preference: a sequence, or text separated by commas; None: no preference.
+
+    Example:
+      >>> from rabbet.extend.settings import names
+      >>> names("a, b")
+      ('a', 'b')
+    """
     if value is None:
         return None
     parts = value.split(",") if isinstance(value, str) else value
@@ -179,7 +210,13 @@ def names(value: Any) -> Any:
 
 
 def word(value: Any) -> str:
-    """A name of something that packages offer: who looks it up says which there are."""
+    """A name of something that packages offer: who looks it up says which there are.
+
+    Example:
+      >>> from rabbet.extend.settings import word
+      >>> word(" rbg ")
+      'rbg'
+    """
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it is a name")
     return value.strip()
@@ -208,7 +245,13 @@ def pairs(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def number(value: Any) -> int:
-    """A whole number."""
+    """A whole number.
+
+    Example:
+      >>> from rabbet.extend.settings import number
+      >>> number("3")
+      3
+    """
     try:
         return int(value)
     except (ValueError, TypeError):
@@ -216,7 +259,13 @@ def number(value: Any) -> int:
 
 
 def seconds(value: Any) -> float:
-    """A number of seconds."""
+    """A number of seconds.
+
+    Example:
+      >>> from rabbet.extend.settings import seconds
+      >>> seconds("0.5")
+      0.5
+    """
     try:
         return float(value)
     except (ValueError, TypeError):

@@ -35,6 +35,7 @@ __passes_operations_on__ = True
 DOORS = (
     "transform", "primitive", "rules", "dtype", "backend", "passes", "hooks", "bodies", "functions",
     "wrapping", "native", "cells", "sharding", "processes", "commands", "shapes", "cost",
+    "settings",
 )  # fmt: skip
 
 

@@ -18,9 +18,3 @@ __all__ = [
     "debug_key_reuse", "explain_cache_misses", "no_execution", "softmax_custom_jvp", "thread_guard",
     "transfer_guard",
 ]  # fmt: skip
-
-
-def __getattr__(name):
-    if name == "threefry_partitionable":  # a setting of rabbet-random, which need not be here
-        return config.context(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -154,7 +154,11 @@ def differences(old: tuple[Any, ...], new: tuple[Any, ...], signature: Any) -> l
     if old_statics != new_statics:
         found += statics(dict(by_place(old_statics)), dict(by_place(new_statics)), signature)
     if old_settings is not new_settings:
-        rows = zip(new_settings.names, old_settings.values, new_settings.values, strict=False)
+        # A key has the settings that differ from their defaults.
+        before = dict(zip(old_settings.names, old_settings.values, strict=True))
+        after = dict(zip(new_settings.names, new_settings.values, strict=True))
+        of = lambda values, name: values[name] if name in values else config.settings[name].default
+        rows = [(name, of(before, name), of(after, name)) for name in sorted({*before, *after})]
         found += [
             partial("the setting {} was {!r}, is {!r}".format, *row) for row in rows if row[1] != row[2]
         ]
