@@ -164,10 +164,10 @@ class Site:
         """
         return self.device_count if self.manual is None else self.manual.left
 
-    def on_one_device(self, device: Any = None) -> str:
+    def on_one_device(self, device: Any = None, tokens: int = 0) -> str:
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on one of them, by default the first, with whole operands; nothing in other programs and where
-        each device computes by itself.
+        each device computes by itself. ``tokens`` of its results are tokens.
 
         Raises:
           ShardingError: the program does not run on ``device``, or each device computes by itself.
@@ -189,7 +189,8 @@ class Site:
                 )
             place = devices.index(device)
         one = f"<mesh<[], device_ids=[{place}]>, []>"
-        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
+        count = max(1, tokens + len(self.out_avals))
+        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * count)}]>, "
 
     def whole(self, name: str, aval: ShapedArray, dims: Any = None) -> str:
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts
