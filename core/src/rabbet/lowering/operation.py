@@ -113,8 +113,9 @@ class Site:
           target: the name under which it is registered; ``Backend.provide_calls`` sees to that.
           operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
           out_avals: the types of its results.
-          attributes: by name: a letter (passed as a byte), bytes (passed as text), a bool, an int (64 bits),
-            a NumPy integer (of its width), a float, a list or a dict of these, or a NumPy vector.
+          attributes: by name: a letter (passed as a byte), a longer text or bytes (passed as text), a bool,
+            an int or a float (64 bits), a number of NumPy's (of its width: ``np.float32(x)`` for a C++
+            ``Attr<float>``), a NumPy vector, a list or a dict of these.
           layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
             that varies fastest to the slowest; by default the last dimension varies fastest.
           aliases: ``{operand index: result index}`` of what shares memory.
