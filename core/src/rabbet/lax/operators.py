@@ -17,6 +17,7 @@ from rabbet import dtypes
 from rabbet.errors import AxisError, MissingPluginError
 from rabbet.lax import making, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.comparing import comparable
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
@@ -44,10 +45,11 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
     of_booleans = OF_BOOLEANS.get(function, function)
     any_dtype = of_booleans is function
     ordered = function in STRICT
+    bring = comparable if function in COMPARISONS.values() else beside
 
     @fused
     def together(x: ArrayLike, y: ArrayLike) -> Any:
-        x, y = beside(x, y)
+        x, y = bring(x, y)
         aval = typeof(y if python_scalars.is_python_scalar(x) else x)
         if ordered and aval.kind == "c":
             return in_order(function, x, y)
