@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from rabbet.lax.comparing import comparable, exact_integers
 from rabbet.lax.promotion import rank_promotion
+from rabbet.lax.refusals import unknown
 from rabbet.lowering.attributes import operation_attributes
 from rabbet.messages.function_names import name_of, under_name, wraps
 from rabbet.messages.signal_errors import is_of_handler
@@ -27,6 +28,7 @@ __all__ = [
     "short_path",
     "stacklevel",
     "under_name",
+    "unknown",
     "wraps",
 ]
 

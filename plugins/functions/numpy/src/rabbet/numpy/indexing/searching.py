@@ -17,6 +17,7 @@ from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.wrapping import unknown
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.elementwise.logic import truth
 from rabbet.numpy.support.arguments import as_array, check, comparison_dtype
@@ -33,9 +34,8 @@ def known(name: str, x: Value, advice: str) -> np.ndarray:
     """
     if type(x) is Tracer:
         raise ConcretizationTypeError(
-            f"{name}: the shape of the result depends on the values of an array of type "
-            f"{x.aval.str_short()}, which are not "
-            f"known while tracing; {advice}"
+            f"{name}: the shape of the result depends on the values of "
+            + unknown(x, f"{advice[0].upper()}{advice[1:]}.")
         )
     return np.asarray(x)
 
