@@ -26,6 +26,7 @@ def test_kinds_give_defaults():
 def test_loops_count_as_often_as_they_run_and_branches_by_the_dearest():
     loop = lambda x: lax.scan(lambda c, _: (lax.mul(c, c), None), x, None, length=5)[0]
     assert cost_of(program(loop)).flops == 5 * 32.0
+    assert cost_of(program(loop), rounds=False).flops == 32.0
     branch = lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, lambda x: x * x * x, lambda x: x, x)
     assert cost_of(program(branch)).flops == 31 + 1 + 64.0
 
@@ -48,10 +49,33 @@ def test_strangers_primitives_cost_what_they_say_and_their_parts_else():
     assert cost_of(program(lambda x: p(x) * x), own_only=True)[:2] == (3200.0, 7.0)
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.needs("cpu", "jit")
-def test_the_analysis_before_compiling_counts_native_functions_by_their_rules():
-    p = native("analysed", lambda op, x: Cost(flops=1000.0, transcendentals=5.0))
+def test_the_analysis_before_compiling_counts_native_functions_by_their_rules(rounds):
+    p = native("analysed", lambda op, x: Cost(flops=1000.0, bytes=7.0, transcendentals=5.0))
     x = np.zeros((4, 8), np.float32)
-    found = rb.jit(lambda x: p(x) * x).lower(x).cost_analysis()
+
+    def often(x):
+        for _ in range(rounds):
+            x = p(x) * x
+        return x
+
+    found = rb.jit(often).lower(x).cost_analysis()
+    assert found["flops"] == rounds * (32.0 + 1000.0)
+    assert found["bytes accessed"] == rounds * (3 * 128.0 + 7.0)
+    assert found["transcendentals"] == rounds * 5.0
     plain = rb.jit(lambda x: native("plain")(x) * x).lower(x).cost_analysis()
-    assert found["flops"] == plain["flops"] + 1000.0 and found["transcendentals"] >= 5.0
+    assert (plain["flops"], plain["bytes accessed"]) == (32.0, 3 * 128.0)
+    loop = lambda x: lax.scan(lambda c, _: (p(c) * c, None), x, None, length=5)[0]
+    bare = lambda x: lax.scan(lambda c, _: (c * c, None), x, None, length=5)[0]
+    told, others = [rb.jit(f).lower(x).cost_analysis()["flops"] for f in (loop, bare)]
+    assert told == others + 1000.0
+
+
+def test_a_rule_that_raises_or_returns_no_cost_is_named():
+    with pytest.raises(AttributeError) as failed:
+        cost_of(program(native("raises", lambda op, x: op.nothing)))
+    assert "in the 'cost' rule for primitive 'raises_of_test_costs'" in failed.value.__notes__[0]
+    assert "test_costs.py" in failed.value.__notes__[0]
+    with pytest.raises(TypeError, match=r"the 'cost' rule .* returned 5\.0; it returns a Cost"):
+        cost_of(program(native("a_number", lambda op, x: 5.0)))

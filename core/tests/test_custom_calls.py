@@ -40,11 +40,23 @@ def test_the_text_of_a_call():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("U", "85 : ui8"), (True, "true"), (3, "3 : i64"), (np.int8(3), "3 : i8"), (0.5, "0.5 : f64")],
-)
+    [
+        ("U", "85 : ui8"), (True, "true"), (3, "3 : i64"), (np.int8(3), "3 : i8"), (0.5, "0.5 : f64"),
+        (np.float32(0.1), "0.1 : f32"), (np.float64(-0.0), "-0.0 : f64"), ("mode", '"mode"'),
+        (1e-5, "0x3EE4F8B588E368F1 : f64"), (np.float32("inf"), "0x7F800000 : f32"),
+        (np.float32([1.0, 1e-7]), "array<f32: 1.0, 0x33D6BF95>"),
+        (np.array([True, False]), "array<i1: true, false>"), (np.zeros(0, np.uint8), "array<ui8>"),
+    ],
+)  # fmt: skip
 def test_attributes(value, shown):
     text = call_text("f", [], [], [INFO], attributes={"a": value}, layouts=None, aliases={})
     assert f"backend_config = {{a = {shown}}}" in text
+
+
+@pytest.mark.parametrize("value", [np.ones((2, 2)), np.array(1.0), np.complex64(1), object(), None])
+def test_what_is_no_attribute_is_refused(value):
+    with pytest.raises(TypeError, match="attribute"):
+        call_text("f", [], [], [INFO], attributes={"a": value}, layouts=None, aliases={})
 
 
 def test_text_in_attributes_is_escaped():

@@ -83,10 +83,22 @@ def test_unsigned_and_signed_32_bits_stay_32_bits_wide_unless_64_bits_are_on():
         assert dtypes.promote_types("int32", "uint32") == "int64"
 
 
-def test_64_bit_integers_of_both_signs_meet_in_a_weak_float(wide):
-    expected = "float64" if wide else "float32"
+def test_64_bit_integers_of_both_signs_meet_in_a_weak_float_of_64_bits(wide):
     both = np.dtype("int64"), np.dtype("uint64")
-    assert dtypes.result_type(*both, return_weak_type_flag=True) == (expected, True)
+    assert dtypes.result_type(*both, return_weak_type_flag=True) == ("float64", True)
+
+
+@pytest.mark.parametrize("name", ["int64", "uint64"])
+@pytest.mark.parametrize("number, expected", [(1.0, "float64"), (1j, "complex128")])
+def test_integers_of_64_bits_are_not_rounded_to_numbers_of_32(name, number, expected, wide):
+    beside_a_number = dtypes.promote(np.dtype(name), number)
+    assert beside_a_number == (expected, True)
+    again = ShapedArray((), *beside_a_number)
+    assert dtypes.promote(again, np.dtype(name)) == dtypes.promote(again, number) == (expected, True)
+    assert dtypes.result_type(again) == expected
+    # An array of floats decides, as beside other integers.
+    narrow = np.dtype("complex64" if number == 1j else "float32")
+    assert dtypes.promote(again, narrow) == (narrow, False)
 
 
 @pytest.mark.narrow

@@ -312,3 +312,37 @@ def test_complex_numbers_are_ordered_as_numpys():
 def test_integers_wrap_as_numpys_do():
     assert (put(np.int8([127])) + put(np.int8([1]))).tolist() == [-128]
     assert (put(np.uint8([0])) - put(np.uint8([1]))).tolist() == [255]
+
+
+# --------------------------------------------------------------------------- integers with and without a sign
+INTEGERS = [f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+def ends(dtype):
+    """Numbers at the ends of a dtype, around 0, and some that floats do not tell apart."""
+    limits = np.iinfo(dtype)
+    near = [limits.min, limits.min + 1, -1, 0, 1, 2**24, 2**24 + 1, 2**31, 2**32 - 1, limits.max]
+    return np.array([n for n in near if limits.min <= n <= limits.max], dtype)
+
+
+@pytest.mark.parametrize("symbol", COMPARISONS)
+def test_integers_compare_as_the_numbers_that_they_are(symbol):
+    op = BINARY[symbol]
+    for a in INTEGERS:
+        for b in INTEGERS[INTEGERS.index(a) :]:
+            x, y = ends(a)[:, None], ends(b)
+            wanted = op(x.astype(object), y.astype(object)).astype(bool)
+            np.testing.assert_array_equal(op(array(x), array(y)), wanted, err_msg=f"{a} {symbol} {b}")
+            wanted = op(y.astype(object), x.astype(object)).astype(bool)
+            np.testing.assert_array_equal(op(array(y), array(x)), wanted, err_msg=f"{b} {symbol} {a}")
+
+
+def test_a_weak_integer_is_compared_as_the_number_that_it_is():
+    weak = lax.convert_element_type(300, int)
+    assert not (array(np.array([44], "uint8")) == weak).any()
+
+
+def test_differences_of_64_bit_integers_of_both_signs_have_64_bits():
+    x, y = array(np.array([2**24 + 1], "uint64")), array(np.array([2**24], "int64"))
+    assert (x - y).dtype == "float64" and float((x - y)[0]) == 1
+    assert (y * 1.0).dtype == (y / 3).dtype == "float64"

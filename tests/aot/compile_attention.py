@@ -1,8 +1,9 @@
 """Compile the gradient of attention for hardware that is not here, and print what memory it needs.
 
-    python tests/aot/compile_attention.py cuda h100
+    python tests/aot/compile_attention.py cuda h100 [table]
 
-A line for each: the length, the implementation, bytes of temporary memory.
+A line for each: the length, the implementation, bytes of temporary memory. With ``table`` a line for each
+size of heads and dtype, of a gradient with all that kernels offer.
 """
 
 import sys
@@ -28,5 +29,25 @@ def main(platform, topology):
         print(length, implementation or "kernels", found, flush=True)
 
 
+def table(platform, topology):
+    """Gradients of causal attention with a bias, segments, lengths and grouped heads."""
+    for size in (64, 96, 128, 256):
+        for dtype in ("bfloat16", "float16", "float32"):
+            struct = rb.ShapeDtypeStruct
+            q, k = struct((2, 256, 4, size), dtype), struct((2, 256, 2, size), dtype)
+            bias, ids = struct((1, 4, 256, 256), dtype), struct((2, 256), "int32")
+            lengths = struct((2,), "int32")
+
+            def loss(q, k, v, bias, ids, lengths):
+                more = {"segment_ids": ids, "key_value_seq_lengths": lengths, "is_causal": True}
+                return rb.nn.dot_product_attention(q, k, v, bias, **more).astype("float32").sum()
+
+            f = rb.jit(rb.grad(loss, (0, 1, 2, 3))).trace(q, k, k, bias, ids, lengths)
+            lowered = f.lower(platforms=(platform,))
+            kernels = sum([lowered.as_text().count(c) for c in ("@__gpu$xla.gpu.triton", "@tpu_custom_call")])
+            lowered.compile(topology=topology)
+            print(size, dtype, "kernels", kernels, flush=True)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    (table if "table" in sys.argv else main)(*sys.argv[1:3])

@@ -38,3 +38,20 @@ def test_the_memory_of_attention_grows_with_the_length(platform):
     short, long, plain = [int(line.split()[-1]) for line in ended.stdout.splitlines()]
     assert long <= 4.2 * short
     assert long < plain / 4
+
+
+@pytest.mark.exhaustive
+def test_gradients_of_attention_for_all_sizes_of_heads(platform):
+    """With a bias, segments, lengths and grouped heads: four kernels each, but where a TPU has no float16."""
+    script = SCRIPT.with_name("compile_attention.py")
+    ended = subprocess.run(
+        [sys.executable, str(script), platform, TOPOLOGIES[platform][0], "table"], capture_output=True,
+        text=True,
+        timeout=600, check=False, env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 12
+    for line in lines:
+        none = platform == "tpu" and "float16" in line.split()
+        assert int(line.split()[-1]) == (0 if none else 4), line

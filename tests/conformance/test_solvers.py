@@ -178,6 +178,16 @@ def test_root_of_a_system():
     close(rb.jit(rb.grad(loss(f), (0, 1)))(small, B), rb.grad(loss(by_loop), (0, 1))(small, B))
 
 
+def test_types_of_derivatives_are_as_weak_as_those_of_values():
+    newton = lambda f, x: lax.while_loop(lambda c: abs(f(c)) > 1e-4, lambda c: c - f(c) / (2 * c), x)
+    root = lambda a: lax.custom_root(lambda x: x * x - a, a, newton, lambda g, y: y / g(1.0))
+    doubled = lambda x: lax.while_loop(lambda c: c < 10.0, lambda c: c * 2, x)
+    for function in (root, doubled):
+        for x in (2.0, np.float32(2)):
+            values = rb.jvp(function, (x,), (x,))
+            assert [v.weak_type for v in values] == [type(x) is float] * 2
+
+
 def test_what_is_refused():
     with pytest.raises(rb.errors.MissingRule, match=r"(?s)has no transpose_solve.*symmetric=True"):
         rb.grad(loss(lambda a, b: lax.custom_linear_solve(lambda v: dot(a, v), b, richardson)))(A, B)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(page for page in (ROOT / "docs" / "plugins").glob("*.md") if page.stem != "index")
-NAMED = r"^\*\*`([^`]+)`\*\*\n\n```(?:py|toml)\n(.*?)^```\n"
+NAMED = r"^\*\*`([^`]+)`\*\*\n\n```(?:py|toml|cc)\n(.*?)^```\n"
 FILE = re.compile(NAMED + r"(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 
 
@@ -33,8 +34,13 @@ def built(folder):
 @pytest.mark.needs("cpu", "jit", "grad", "vmap", "numpy")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_files_of_a_page_make_a_package_that_works(page, tmp_path):
-    if page.stem in ("pass", "dtype"):
+    if page.stem in ("pass", "dtype", "native"):
         pytest.importorskip("rabbet.testing")
+    if page.stem == "native":
+        pytest.importorskip("rabbet.sharding")
+        pytest.importorskip("rabbet.ffi")
+        if shutil.which("c++") is None:
+            pytest.skip("needs a C++ compiler")
     shown = None
     for name, text, printed in FILE.findall(page.read_text()):
         path = tmp_path / name

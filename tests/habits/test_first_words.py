@@ -25,10 +25,15 @@ def test_a_position_in_a_numpy_array():
     assert rb.jit(lambda i: rnp.asarray(table)[i])(1) == 1
 
 
-@pytest.mark.parametrize("mistake", [lambda n: list(range(n)), lambda n: [1, 2][n], lambda n: rnp.zeros(n)])
+@pytest.mark.parametrize("mistake", [lambda n: list(range(n)), lambda n: [1, 2][n]])
 def test_a_traced_value_for_an_integer(mistake):
     said = told(rb.errors.TracerIntegerConversionError, lambda: rb.jit(mistake)(1))
     assert "a Python integer" in said and "lax.fori_loop" in said and "static_argnames" in said
+
+
+def test_a_traced_value_for_a_shape():
+    said = told(rb.errors.TracerIntegerConversionError, lambda: rb.jit(lambda n: rnp.zeros(n))(1))
+    assert "zeros (argument 'shape')" in said and "static_argnames='n'" in said
 
 
 def test_a_traced_condition_names_both_ways_out():

@@ -29,7 +29,8 @@ class Row:
 
     @property
     def types(self):
-        return [rb.ShapeDtypeStruct(np.shape(a), np.asarray(a).dtype) for a in self.arguments]
+        struct = lambda a: rb.ShapeDtypeStruct(np.shape(a), np.asarray(a).dtype)
+        return [rb.tree.map(struct, a) for a in self.arguments]
 
 
 def normal(*shape, dtype="float32", seed=0):

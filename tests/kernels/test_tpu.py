@@ -23,11 +23,12 @@ def evaluated(call, operands):
     return of_mosaic.run(text, grid, operands[:first], operands[first:], results, scratch, call.aliases)
 
 
-# Loops of many programs: these three show what the others do.
+# Loops of many programs: these show what the others do.
 SHOWN = (
     "attention bf16",
     "attention, causal, grouped heads: gradient",
     "attention, window, lengths left over",
+    "attention, bias for keys, segments tpu: gradient",
 )
 
 

@@ -20,11 +20,12 @@ def evaluated(call, operands):
     return of_triton.run(text, grid, operands, results, [(first + i, o) for i, o in call.aliases])
 
 
-# Loops of many programs: these three show what the others do.
+# Loops of many programs: these show what the others do.
 SHOWN = (
     "attention bf16",
     "attention, causal, grouped heads: gradient",
     "attention, window, lengths left over",
+    "attention, bias for keys, segments triton: gradient",
 )
 
 

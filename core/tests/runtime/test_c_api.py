@@ -45,6 +45,14 @@ def test_a_library_that_is_missing(library):
     assert made.build() == ""
 
 
+def test_a_package_that_is_installed_and_looked_at_in_the_wrong_place():
+    made = backend(lambda: find_library("numpy", "nobody.so"), package="numpy")
+    assert made.obstacle().startswith("numpy ")
+    assert "is installed, and has no PJRT library for 'toaster' where the backend looks" in made.obstacle()
+    assert "numpy/" in made.obstacle() and ".so" in made.obstacle()
+    assert ADVICE not in made.obstacle()
+
+
 def test_a_library_that_is_not_where_it_was_said_to_be(tmp_path):
     made = backend(str(tmp_path / "gone.so"))
     assert "gone.so; install it with" in made.obstacle()

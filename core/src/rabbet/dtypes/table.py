@@ -364,7 +364,8 @@ class DTypeTable:
             raise ValueError("result_type needs at least one value")
         dtype, weak = self.promote(*values)
         if weak:
-            wide, kind = config.enable_x64, self.kind(dtype)
+            kind = self.kind(dtype)
+            wide = config.enable_x64 or (kind in "fc" and dtype in NARROW)
             unsigned = np.dtype("uint64" if wide else "uint32")
             dtype = unsigned if kind == "u" else DEFAULTS[wide][SCALARS[kind]]
         return (dtype, weak) if return_weak_type_flag else dtype
@@ -413,6 +414,7 @@ class DTypeTable:
                 way = "keys are no numbers; rabbet.random.fold_in(key, number) makes another key"
             raise TypePromotionError(f"no common dtype for {named}; {way}")
         if joined.endswith("*"):
+            wide = wide or not NARROW.keys().isdisjoint(dtypes)  # 64 bits that somebody wrote out
             return DEFAULTS[wide][PYTHON_NAMES[joined[:-1]]], True
         dtype = self._by_name[joined].dtype
         return dtype, weak and dtype != np.bool_

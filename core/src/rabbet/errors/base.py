@@ -7,8 +7,9 @@ class RabbetError(Exception):
     """Base of all errors raised by Rabbet on purpose.
 
     A subclass whose docstring explains a failing program and its repair sets ``explained``; its messages
-    then end with a pointer to that text. The pointer is added when the message is shown, so ``args``
-    stays what the raiser wrote.
+    then end with a pointer to that text. ``afterword`` is a text that all its messages get: another package's
+    words, for programs that look for them. Both are added when the message is shown, so ``args`` stays what
+    the raiser wrote.
 
     Example:
       >>> try:
@@ -19,9 +20,10 @@ class RabbetError(Exception):
     """
 
     explained = False
+    afterword = ""
 
     def __str__(self) -> str:
-        message = super().__str__()
+        message = super().__str__() + type(self).afterword
         if type(self).explained:
             message += f"\n  causes and repairs: help(rabbet.errors.{type(self).__name__})"
         return message

@@ -1,10 +1,12 @@
 """Functions around functions of users, warnings that point at their lines, which lines are Rabbet's,
-scopes and attributes for the operations of a block.
+scopes and attributes for the operations of a block, and how operands are brought together where it matters.
 """
 
 from __future__ import annotations
 
+from rabbet.lax.comparing import comparable, exact_integers
 from rabbet.lax.promotion import rank_promotion
+from rabbet.lax.refusals import unknown
 from rabbet.lowering.attributes import operation_attributes
 from rabbet.messages.function_names import name_of, under_name, wraps
 from rabbet.messages.signal_errors import is_of_handler
@@ -13,7 +15,9 @@ from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
 
 __all__ = [
     "WholeTraceback",
+    "comparable",
     "enter_scope",
+    "exact_integers",
     "hide_frames_of",
     "is_internal",
     "is_of_handler",
@@ -24,6 +28,7 @@ __all__ = [
     "short_path",
     "stacklevel",
     "under_name",
+    "unknown",
     "wraps",
 ]
 

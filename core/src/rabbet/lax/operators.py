@@ -17,6 +17,7 @@ from rabbet import dtypes
 from rabbet.errors import AxisError, MissingPluginError
 from rabbet.lax import making, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.comparing import comparable
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
@@ -38,16 +39,25 @@ OF_BOOLEANS: dict[Any, Any] = {elementwise.add: logic.bitwise_or}
 STRICT: dict[Any, Any] = {logic.lt: logic.lt, logic.le: logic.lt, logic.gt: logic.gt, logic.ge: logic.gt}
 
 
+SYMBOLS = {
+    "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//", "__mod__": "%",
+    "__pow__": "**", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "==",
+    "__ne__": "!=", "__and__": "&", "__or__": "|", "__xor__": "^",
+}  # fmt: skip
+
+
 def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
     """The method for ``x <op> y``: NumPy's promotion and broadcasting, then ``function``."""
     op = getattr(function, "_plain", function)
     of_booleans = OF_BOOLEANS.get(function, function)
     any_dtype = of_booleans is function
     ordered = function in STRICT
+    bring = comparable if function in COMPARISONS.values() else beside
+    shown = f"x {SYMBOLS[name]} y" if name in SYMBOLS else name
 
     @fused
     def together(x: ArrayLike, y: ArrayLike) -> Any:
-        x, y = beside(x, y)
+        x, y = bring(x, y)
         aval = typeof(y if python_scalars.is_python_scalar(x) else x)
         if ordered and aval.kind == "c":
             return in_order(function, x, y)
@@ -63,7 +73,7 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
                 return not_taken(name, other)
             return together(other, self) if reflected else together(self, other)
         except Exception as error:
-            fold_traceback(error)
+            fold_traceback(error, shown)
             raise
 
     method.__name__ = method.__qualname__ = name

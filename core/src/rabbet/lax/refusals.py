@@ -14,14 +14,33 @@ from rabbet.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )  # fmt: skip
-from rabbet.messages.source_positions import source_position
+from rabbet.messages.who_asked import asking_function
 from rabbet.trace.leaks import leaked
+from rabbet.trace.origins import STATIC as MAKE_STATIC
+from rabbet.trace.origins import origin, with_static
 from rabbet.trace.tracer import Tracer
 
 
-def place(self: Any) -> str:
-    """Where a tracer was made, for messages."""
-    return f" It was made at {source_position(self.where)}." if self.where is not None else ""
+def unknown(tracer: Any, advice: str) -> str:
+    """What an error says of a value that is not known, from its type on: where it comes from, and what to do.
+
+    Args:
+      tracer: a tracer, what stands for the value.
+      advice: what to do. In it, ``make the argument static (static_argnames)`` gets the argument's name, and
+        goes where none can be static.
+
+    Example:
+      >>> from rabbet.extend.wrapping import unknown
+      >>> def f(n):
+      ...     print(unknown(n, "Compute it outside.").partition(". ")[2])
+      ...     return n
+      >>> closed = rb.jit(f).trace(1)
+      It is the argument 'n' of f. Compute it outside.
+    """
+    return (
+        f"an array of type {tracer.aval.str_short()}, which is not known in {tracer.interpreter.describe()}."
+        f"{origin(tracer)} {with_static(advice, tracer)}"
+    )
 
 
 def refuse(error: type[Exception], what: str, advice: str) -> Callable:
@@ -33,10 +52,9 @@ def refuse(error: type[Exception], what: str, advice: str) -> Callable:
         known = concrete(self)
         if known is not None:
             return known(what)(*args, **kwargs)
-        raise error(
-            f"{what} needs the value of an array of type {self.aval.str_short()}, which is not known in "
-            f"{self.interpreter.describe()}.{place(self)} {advice}"
-        )
+        who = asking_function(self, what)
+        text = advice if who == what else WITHIN.get(what, advice)
+        raise error(f"{who} needs the value of {unknown(self, text)}")
 
     return method
 
@@ -71,19 +89,21 @@ OF_MEMORY = (
 )  # fmt: skip
 
 CHOOSE = (
-    "Instead of 'if' use rabbet.numpy.where or lax.cond, instead of 'while' lax.while_loop, or make the "
-    "argument static (static_argnames). JAX's words, which libraries look for: Attempted boolean conversion "
-    "of traced array."
+    "Instead of 'if' use rabbet.numpy.where or lax.cond, instead of 'while' lax.while_loop, "
+    f"or {MAKE_STATIC}."
 )
-STATIC = (
-    "If the value is a plain Python number, make that argument static (static_argnames); or compute it "
-    "outside."
-)
+NUMBER = f"Compute it outside, or {MAKE_STATIC}. To change the dtype of an array, use x.astype(dtype)."
 INTEGER = (
-    "Sizes, axes, the bounds of range and positions in lists must be known while tracing: make the argument "
-    "static (static_argnames), loop with lax.fori_loop, index an array (rabbet.numpy.array(a_list)[i]), "
-    "or take the largest size and a mask (rabbet.numpy.where(rabbet.numpy.arange(most) < n, x, 0))."
+    "The bounds of range and positions in lists must be known while tracing: "
+    f"{MAKE_STATIC}, loop with lax.fori_loop, or index an array (rabbet.numpy.array(a_list)[i])."
 )
+WITHIN = {
+    "a Python integer": "Shapes, sizes and axes must be known while tracing: take them from x.shape, or "
+    f"{MAKE_STATIC}. For a size that varies, take the largest and a mask "
+    "(rabbet.numpy.where(rabbet.numpy.arange(most) < n, x, 0)).",
+    "bool()": f"It decides what is computed, so it must be known while tracing: {MAKE_STATIC}, or compute it "
+    "outside.",
+}
 RESULTS = "Ask the results of the whole program, outside."
 
 
@@ -95,9 +115,8 @@ def format_tracer(self: Any, spec: str) -> str:
     if not spec:
         return repr(self)
     raise ConcretizationTypeError(
-        f"the format {spec!r} needs the value of an array of type {self.aval.str_short()}, which is not "
-        f"known in {self.interpreter.describe()}.{place(self)} Show the array itself, as in f'{{x}}', or "
-        "print outside."
+        f"the format {spec!r} needs the value of "
+        + unknown(self, "Show the array itself, as in f'{x}', or print outside.")
     )
 
 
@@ -109,7 +128,7 @@ def refuse_to_pickle(self: Any, protocol: Any) -> Any:
         raise leaked(self)
     raise ConcretizationTypeError(
         f"an array of type {self.aval.str_short()} cannot be pickled in {self.interpreter.describe()}: it "
-        f"stands for values that are known later.{place(self)} Pickle the results of the whole program, "
+        f"stands for values that are known later.{origin(self)} Pickle the results of the whole program, "
         "outside; what goes to a process pool, or to a cache on disk, is pickled too."
     )
 
@@ -119,7 +138,7 @@ def give_to(tracer: Any) -> None:
     tracer.__bool__ = refuse(TracerBoolConversionError, "bool()", CHOOSE)
     tracer.__index__ = refuse(TracerIntegerConversionError, "a Python integer", INTEGER)
     for name in ("int()", "float()", "complex()", "item()", "tolist()", "tobytes()"):
-        setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, STATIC))
+        setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, NUMBER))
     for name in OF_MEMORY:
         setattr(tracer, method_of(name), refuse(ConcretizationTypeError, name, RESULTS))
     tracer.__array__ = refuse(

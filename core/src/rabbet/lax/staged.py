@@ -9,7 +9,8 @@ from typing import Any
 from rabbet import dtypes, tree
 from rabbet.lax.array_types import DTypeLike
 from rabbet.lax.values import convert_element_type
-from rabbet.messages.function_names import named_like
+from rabbet.messages.argument_names import parameter_name
+from rabbet.messages.function_names import LEAF_NAMES, named_like
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
@@ -46,7 +47,8 @@ class Body:
             return [array_or_tracer(x) for x in outs]
 
         touched = self.touched if takes_cells else None
-        closed = stage(named_like(flat, fun), avals, getattr(fun, "__name__", "body"), touched)
+        named = named_like(flat, fun, positional_names(fun, in_tree))
+        closed = stage(named, avals, getattr(fun, "__name__", "body"), touched)
         self.program, self.consts = consts_as_inputs(closed), list(closed.consts)
         out_tree: Any = self.out_tree
         self.out_avals = self.program.out_avals[: out_tree.num_leaves]
@@ -66,6 +68,20 @@ class Body:
     def named_out(self, i: int) -> str:
         """How output leaf number ``i`` is called in a message."""
         return f"the output{keystr(tree.leaf_path(self.out_tree, i))}"
+
+
+def positional_names(fun: Any, in_tree: Any) -> Callable[[int], str] | None:
+    """What messages call leaf number ``i`` of positional arguments of the structure ``in_tree``; None for a
+    wrapper of which it is not known.
+    """
+    if LEAF_NAMES in getattr(fun, "__dict__", ()):  # its arguments are not those of what it wraps
+        return None
+
+    def name_of(i: int) -> str:
+        which, *rest = tree.leaf_path(in_tree, i)
+        return f"argument {parameter_name(fun, which.idx)}{''.join(map(str, rest))}"
+
+    return name_of
 
 
 def flat_operands(values: Any) -> tuple[list, tree.PyTreeDef]:

@@ -75,7 +75,7 @@ def call_text(
             if config is None
             else ["api_version = 1 : i32", f"backend_config = {quoted(config)}"]
         ),
-        *([_dictionary(properties)] if properties else []),
+        *([_dictionary(properties, str)] if properties else []),
         f"operand_layouts = [{', '.join(map(layout_text, ins))}]",
         f"result_layouts = [{', '.join(map(layout_text, outs))}]",
     ]
@@ -114,28 +114,57 @@ def quoted(text: bytes | str) -> str:
     return '"' + "".join([chr(b) if plain(b) else f"\\{b:02X}" for b in data]) + '"'
 
 
-def _dictionary(attributes: dict[Any, Any]) -> str:
-    return ", ".join([f"{name} = {_attribute(value)}" for name, value in attributes.items()])
+def _dictionary(attributes: dict[Any, Any], text: Any = quoted) -> str:
+    return ", ".join([f"{name} = {_attribute(value, text)}" for name, value in attributes.items()])
 
 
-def _attribute(value: Any) -> str:
-    """An attribute of a call: a letter becomes the byte that LAPACK reads, a longer one is written as it is,
-    bytes are text, numbers get their width; lists hold attributes, dictionaries have names for them.
+def _attribute(value: Any, text: Any) -> str:
+    """An attribute of a call: a letter is the byte that LAPACK reads, a longer text is what ``text`` makes of
+    it, bytes are text; numbers of NumPy's keep their width; lists hold attributes, dictionaries have names
+    for them.
     """
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_attribute, value))}]"
+        return f"[{', '.join([_attribute(x, text) for x in value])}]"
     if isinstance(value, dict):
-        return f"{{{_dictionary(value)}}}"
+        return f"{{{_dictionary(value, text)}}}"
     if isinstance(value, np.ndarray):
-        kind = {"u": "ui", "f": "f"}.get(value.dtype.kind, "i")
-        values = ", ".join(map(str, value.tolist()))
-        return f"array<{kind}{8 * value.itemsize}{': ' * bool(values)}{values}>"
+        if value.ndim != 1:
+            raise TypeError(f"an attribute of a native call is a vector, not an array of shape {value.shape}")
+        values = ", ".join([_attribute(x, text).partition(" : ")[0] for x in value])
+        return f"array<{_element(value.dtype)}{': ' * bool(values)}{values}>"
     if isinstance(value, str):
-        return f"{ord(value)} : ui8" if len(value) == 1 else value
+        return f"{ord(value)} : ui8" if len(value) == 1 else text(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, bytes):
         return quoted(value)
+    if isinstance(value, (np.integer, np.floating)):
+        return f"{_number(value)} : {_element(value.dtype)}"
+    if isinstance(value, int):
+        return f"{value} : i64"
+    if isinstance(value, float):
+        return f"{_number(np.float64(value))} : f64"
+    raise TypeError(
+        "an attribute of a native call is a bool, a number, a vector of NumPy's, text, bytes, or a list or "
+        f"dict of these, not {type(value).__name__} {value!r:.40}"
+    )
+
+
+def _element(dtype: Any) -> str:
+    """The MLIR type of a NumPy number."""
+    letters = {"b": "i", "i": "i", "u": "ui", "f": "f"}
+    if dtype.kind not in letters or dtype.isbuiltin != 1:
+        raise TypeError(f"numbers of {dtype} cannot be attributes of a native call")
+    return "i1" if dtype.kind == "b" else f"{letters[dtype.kind]}{8 * dtype.itemsize}"
+
+
+def _number(value: Any) -> str:
+    """A NumPy number as MLIR reads it: floats in decimals where these are exact and have a point, else by
+    their bits.
+    """
     if isinstance(value, np.integer):
-        return f"{value} : {'u' * (value.dtype.kind == 'u')}i{8 * value.itemsize}"
-    return f"{value} : i64" if isinstance(value, int) else f"{float(value)!r} : f64"
+        return str(value)
+    shown = str(value)
+    if np.isfinite(value) and "." in shown:
+        return shown
+    return f"0x{int(value.view(f'u{value.itemsize}')):0{2 * value.itemsize}X}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rabbet.errors import MissingRule
+from rabbet.errors import MissingRule, ShardingError
 from rabbet.lowering.custom_calls import layout_text, row_major
 from rabbet.lowering.regions import TOKEN, types_of
 from rabbet.program.avals import ShapedArray
@@ -55,7 +55,8 @@ def write_python_call(
 
     Raises:
       MissingRule: programs of this platform cannot call Python (``Backend.python_call``).
-      ShardingError: the program does not run on ``device``.
+      ShardingError: the program does not run on ``device``; or the call has an effect and stands in a
+        ``shard_map`` over some axes of a mesh only.
 
     Example:
       >>> from rabbet.extend.primitive import Primitive, write_python_call
@@ -73,25 +74,32 @@ def write_python_call(
             "does not offer\n  to fix: compute this part outside the program that is compiled for it, on the "
             "host or on the CPU"
         )
+    if effect is not None and op.manual is not None and op.cut_over > 1:
+        raise ShardingError(
+            f"{op.primitive.name} calls Python within shard_map, and the compiler cuts up what each device "
+            "computes there over the other axes: nobody knows which device is to call\n  to fix: name "
+            "all axes of the mesh in axis_names, or return the value and call Python outside"
+        )
     threaded = (effect,) if effect is not None and effect.ordered else ()
     avals = tuple(op.in_avals), tuple(op.out_avals)
-    callback = HostCallback(function, avals[0], len(threaded), avals[1], device)
+    n_tokens = len(threaded)
+    callback = HostCallback(function, avals[0], n_tokens, avals[1], device)
     operands = ", ".join([*[op.token(e) for e in threaded], *names])
     # Tokens come first here, where jaxlib expects them.
     ins, outs = (
-        ", ".join([text for text in (*[TOKEN] * len(threaded), types_of(avals)) if text])
+        ", ".join([text for text in (*[TOKEN] * n_tokens, types_of(avals)) if text])
         for avals in (op.in_avals, op.out_avals)
     )
     # By rows, as NumPy has them: without these words a compiler may choose another order.
-    of_tokens = [0] * len(threaded)
+    of_tokens = [0] * n_tokens
     given, returned = (
         ", ".join([layout_text(row_major(n)) for n in (*of_tokens, *[a.physical.ndim for a in avals])])
         for avals in (op.in_avals, op.out_avals)
     )
-    n = len(op.out_avals) + len(threaded)
+    n = len(op.out_avals) + n_tokens
     results = op.emit_all(
         f"stablehlo.custom_call @{op.python_call}({operands}) {{api_version = 4 : i32, "
-        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device(device)}"
+        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device(device, n_tokens)}"
         f"operand_layouts = [{given}], result_layouts = [{returned}], "
         f"backend_config = {{index = {op.callback(callback)} : ui64}}}} : ({ins}) -> "
         f"{outs if n == 1 else f'({outs})'}",
@@ -99,4 +107,8 @@ def write_python_call(
     )
     for e in threaded:
         op.set_token(e, results[0])
-    return results[len(threaded) :]
+    found = results[n_tokens:]
+    if not op.is_cut_up:
+        return found
+    # Each device gets them: a result of a program that stayed on one was read as zeros (jaxlib 0.10).
+    return [op.whole(name, aval) for name, aval in zip(found, op.out_avals, strict=True)]

@@ -113,8 +113,9 @@ class Site:
           target: the name under which it is registered; ``Backend.provide_calls`` sees to that.
           operands: names of StableHLO values, of types ``in_avals`` (by default this operation's own).
           out_avals: the types of its results.
-          attributes: by name: a letter (passed as a byte), bytes (passed as text), a bool, an int (64 bits),
-            a NumPy integer (of its width), a float, a list or a dict of these, or a NumPy vector.
+          attributes: by name: a letter (passed as a byte), a longer text or bytes (passed as text), a bool,
+            an int or a float (64 bits), a number of NumPy's (of its width: ``np.float32(x)`` for a C++
+            ``Attr<float>``), a NumPy vector, a list or a dict of these.
           layouts: ``(for operands, for results)``: each a sequence of dimensions per array, from the one
             that varies fastest to the slowest; by default the last dimension varies fastest.
           aliases: ``{operand index: result index}`` of what shares memory.
@@ -164,10 +165,10 @@ class Site:
         """
         return self.device_count if self.manual is None else self.manual.left
 
-    def on_one_device(self, device: Any = None) -> str:
+    def on_one_device(self, device: Any = None, tokens: int = 0) -> str:
         """An attribute, with a comma behind it, by which an operation of a program over several devices
         happens on one of them, by default the first, with whole operands; nothing in other programs and where
-        each device computes by itself.
+        each device computes by itself. ``tokens`` of its results are tokens.
 
         Raises:
           ShardingError: the program does not run on ``device``, or each device computes by itself.
@@ -189,7 +190,8 @@ class Site:
                 )
             place = devices.index(device)
         one = f"<mesh<[], device_ids=[{place}]>, []>"
-        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * max(1, len(self.out_avals)))}]>, "
+        count = max(1, tokens + len(self.out_avals))
+        return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join([one] * count)}]>, "
 
     def whole(self, name: str, aval: ShapedArray, dims: Any = None) -> str:
         """The value ``name``, whole on each device, in a program over several devices that the compiler cuts

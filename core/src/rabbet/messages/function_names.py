@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.messages.source_positions import short_path
 
@@ -129,8 +129,27 @@ def describe_function(function: Any) -> Any:
     return f"{name or type(function).__qualname__} ({where})"
 
 
-def named_like(wrapper: Any, function: Any) -> Any:
+class LeafNames(NamedTuple):
+    """How messages name the arguments of a function that is traced as one of flat leaves."""
+
+    name_of: Callable[[int], str]
+    may_be_static: bool
+
+
+LEAF_NAMES = "__leaf_names__"
+
+
+def named_like(
+    wrapper: Any, function: Any, name_of: Callable[[int], str] | None = None, may_be_static: bool = False
+) -> Any:
     """Let messages name ``function`` where they meet ``wrapper``; returns ``wrapper``.
+
+    Args:
+      wrapper: a function.
+      function: the user's function for which it stands.
+      name_of: where the wrapper takes the leaves of the function's arguments, from the number of a leaf to
+        what messages call it, such as ``argument 'params'['w']`` (see ``argument_name``).
+      may_be_static: whether the user can make arguments static, with ``static_argnames``.
 
     Example:
       >>> from rabbet.extend.functions import describe_function, named_like
@@ -140,10 +159,13 @@ def named_like(wrapper: Any, function: Any) -> Any:
       'layer'
     """
     wrapper.__wrapped__ = function
+    setattr(wrapper, LEAF_NAMES, None if name_of is None else LeafNames(name_of, may_be_static))
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if isinstance(name, str):
         wrapper.__qualname__ = name
     return wrapper
 
 
-__all__ = ["address", "describe_function", "name_of", "named_like", "under_name", "wraps"]
+__all__ = [
+    "LEAF_NAMES", "address", "describe_function", "name_of", "named_like", "under_name", "wraps",
+]  # fmt: skip

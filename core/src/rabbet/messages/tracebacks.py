@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rabbet.errors import ConfigError
+from rabbet.errors import ConfigError, ShapeError
 from rabbet.messages import bare_errors, endless
 from rabbet.messages.function_names import under_name
 from rabbet.messages.source_positions import is_internal
@@ -86,13 +86,24 @@ def hide_frames_of(paths: list[Any]) -> None:
     _hidden_too.append(paths)
 
 
-def fold_traceback(exception: Any) -> Any:
+def _name_operation(error: Exception, operation: str) -> None:
+    """Say which operation's shapes do not broadcast together; the innermost one that knows says it."""
+    first, counted, rest = str(error.args[0] if error.args else "").partition("; counted from the last")
+    if first.startswith("Incompatible shapes for broadcasting") and " in " not in first:
+        error.args = (f"{first} in {operation}{counted}{rest}",)
+
+
+def fold_traceback(exception: Any, operation: str | None = None) -> Any:
     """Take the internal frames out of ``exception``'s traceback, and of its causes'. Returns the exception.
 
     Call it in an ``except`` clause and follow it with a bare ``raise``, which adds no frame of its own. A
     note on the exception says that frames are hidden. ``config.traceback`` says what is done instead:
     nothing ("full"), the frames stay and are marked for pytest and IPython ("mark"), or they go and the whole
     traceback is that of the exception's cause ("cause").
+
+    Args:
+      exception: an exception.
+      operation: the name that a message about shapes that do not broadcast gets, of the user's operation.
 
     Example:
       >>> from rabbet.extend.functions import fold_traceback
@@ -105,6 +116,8 @@ def fold_traceback(exception: Any) -> Any:
       >>> root(4)
       2.0
     """
+    if operation is not None and isinstance(exception, ShapeError):
+        _name_operation(exception, operation)
     way = _way_now(exception)
     if way == "full":
         return exception

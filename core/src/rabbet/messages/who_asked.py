@@ -11,9 +11,17 @@ unless that says False.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
+from typing import Any
+
+from rabbet.messages.source_positions import is_internal
 
 MARK = "__passes_operations_on__"
+
+
+BETWEEN = ("rabbet.runtime.", "rabbet.messages.")
+"""What calls a function for the user."""
 
 
 def asked_by_library() -> bool:
@@ -47,4 +55,28 @@ def _passes_on(name: str) -> bool:
     return False
 
 
-__all__ = ["MARK", "asked_by_library"]
+def asking_function(value: Any, what: str) -> str:
+    """Which of Rabbet's functions, called by the user, came to need a Python value of ``value``, and for
+    which of its arguments: ``reshape (argument 'shape')``; ``what``, such as ``bool()``, where the
+    user's own line did.
+    """
+    frame, found = sys._getframe(2), what
+    while frame is not None:
+        code, module = frame.f_code, frame.f_globals.get("__name__", "")
+        if not is_internal(code.co_filename, module):
+            return found
+        if not module.startswith(BETWEEN) and not code.co_name.startswith(("_", "<")):
+            count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+            for name in code.co_varnames[:count]:
+                given = frame.f_locals.get(name)
+                if name != "self" and (given is value or _holds(given, value)):
+                    found = f"{code.co_name} (argument {name!r})"
+        frame = frame.f_back  # type: ignore[assignment]
+    return what
+
+
+def _holds(given: Any, value: Any) -> bool:
+    return isinstance(given, tuple | list) and any(x is value for x in given)
+
+
+__all__ = ["MARK", "asked_by_library", "asking_function"]

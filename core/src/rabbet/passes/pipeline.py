@@ -17,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from rabbet.config import config
-from rabbet.errors import JaxprTypeError, PluginError
+from rabbet.errors import InconclusiveDimensionOperation, JaxprTypeError, PluginError
 from rabbet.messages import source_positions
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.passes.dead_code import eliminate_dead_code
@@ -344,11 +344,13 @@ def whole_run(p: Pass, jaxpr: Jaxpr, context: Any) -> Jaxpr | None:
 
 def unharmed(p: Pass, jaxpr: Jaxpr, context: PassContext) -> Jaxpr | None:
     """What a pass makes of a program. The program itself stays what it was: others differentiate and compile
-    it too. A pass that changes it is an error.
+    it too. A pass that changes it is an error; one that would have to know a symbolic dimension does nothing.
     """
     before = parts(jaxpr)
     try:
         after = p.run(jaxpr, context)
+    except InconclusiveDimensionOperation:
+        after = jaxpr
     finally:
         changed = parts(jaxpr) != before
         if changed:

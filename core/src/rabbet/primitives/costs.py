@@ -11,8 +11,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.lowering.module import decomposed
+from rabbet.messages import function_names
 from rabbet.primitives.contractions import dot_general
 from rabbet.program.jaxpr import Jaxpr, bodies_of
+from rabbet.rules import failures
 from rabbet.rules.tables import Decomposed, RuleTable
 
 if TYPE_CHECKING:
@@ -108,12 +110,13 @@ def unknown_cost(op: Any, *types: ShapedArray) -> Cost:
     return Cost(0.0, moved(op, types))
 
 
-def cost_of(program: Jaxpr, *, own_only: bool = False) -> Cost:
+def cost_of(program: Jaxpr, *, own_only: bool = False, rounds: bool = True) -> Cost:
     """What a program costs as it is written: loops of a known length count as often as they run, of branches
     the dearest counts, and ``while`` counts once.
 
     Args:
       own_only: count only operations whose primitive has a rule ``cost`` of its own.
+      rounds: False counts the body of every loop once, as estimates of XLA do.
 
     Example:
       >>> from rabbet.extend.cost import cost_of
@@ -127,19 +130,35 @@ def cost_of(program: Jaxpr, *, own_only: bool = False) -> Cost:
     for eqn in program.equations:
         types = tuple([v.aval.bare for v in eqn.inputs])
         if "cost" in eqn.primitive.rules:
-            total = total + eqn.primitive.rules["cost"](eqn.op, *types)
+            total = total + asked(eqn, eqn.primitive.rules["cost"], types)
             continue
-        bodies = [cost_of(body, own_only=own_only) for _, body in bodies_of(eqn.op)]
+        bodies = [cost_of(body, own_only=own_only, rounds=rounds) for _, body in bodies_of(eqn.op)]
         if bodies:
             both = max(bodies) if eqn.primitive.decider == 0 else sum(bodies[1:], bodies[0])
-            total = total + both * eqn.params.get("length", 1)
+            total = total + both * (eqn.params.get("length", 1) if rounds else 1)
             continue
         rule = cost.lookup(eqn.primitive)
         if type(rule) is Decomposed:
-            total = total + cost_of(decomposed(eqn, rule.parts).jaxpr, own_only=own_only)
+            total = total + cost_of(decomposed(eqn, rule.parts).jaxpr, own_only=own_only, rounds=rounds)
         elif not own_only:
-            total = total + rule(eqn.op, *types)
+            total = total + asked(eqn, rule, types)
     return total
+
+
+def asked(eqn: Any, rule: Any, types: tuple[ShapedArray, ...]) -> Cost:
+    """What a rule says of an operation; what it raises, or returns instead of a ``Cost``, is said of it."""
+    what = f"the 'cost' rule for primitive {eqn.primitive.name!r}"
+    try:
+        found = rule(eqn.op, *types)
+    except Exception as error:
+        failures.attribute(error, what, rule, eqn.where)
+        raise
+    if not isinstance(found, Cost):
+        raise TypeError(
+            f"{what} ({function_names.address(rule)}) returned {found!r:.60}; it returns a Cost of "
+            "rabbet.extend.cost"
+        )
+    return found
 
 
 __all__ = ["Cost", "cost", "cost_of"]

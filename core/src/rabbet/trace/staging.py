@@ -37,10 +37,11 @@ PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 class Stage(Interpreter):
     """Records operations. Its payload is the variable (or literal) of the program under construction."""
 
-    __slots__ = ("equations", "captured", "effects", "cells")
+    __slots__ = ("inputs", "equations", "captured", "effects", "cells")
     stages = True
 
     def __init__(self, takes_cells: bool = False) -> None:
+        self.inputs: list[Var] = []
         self.equations = []
         self.captured = {}
         self.effects = NONE
@@ -155,7 +156,7 @@ def stage(fn: Any, avals: Any, name: Any = None, touched: Any = None) -> Any:
         in (c,) }
     """
     stager = Stage(touched is not None)
-    invars = [Var(a) for a in avals]
+    invars = stager.inputs = [Var(a) for a in avals]
     ctx = context
     previous, where = ctx.interpreter, ctx.where
     stager.parent, stager.fn, stager.alive, stager.thread = None, fn, True, get_ident()
@@ -166,7 +167,7 @@ def stage(fn: Any, avals: Any, name: Any = None, touched: Any = None) -> Any:
         outvars = [stager.atom(x) for x in outs]
         if stager.cells:
             touched += [t for t in stager.cells.values() if t.input is not None]
-            invars += [t.input for t in touched]
+            invars = [*invars, *[t.input for t in touched]]
             outvars += [stager.atom(t.content) for t in touched if t.written]
     finally:
         ctx.interpreter, ctx.where = previous, where

@@ -42,10 +42,30 @@ def test_attention():
     assert nn.dot_product_attention(q[0], k[0], v[0]).shape == (5, 4, 8)
 
 
+@pytest.mark.parametrize("time", [7, 700, 2100])
+def test_segments(time):
+    """Packed sequences see themselves alone: whole, in blocks, and in parts of them."""
+    q, k, v = inputs(time, heads=1)
+    ids = np.stack([np.arange(time) * 3 // time, np.arange(time) * 2 // time])
+    allowed = (ids[:, :, None] == ids[:, None])[:, None]
+    more = {} if time == 2100 else {"is_causal": True}
+    if more:
+        allowed = allowed & np.tril(np.ones((time, time), bool))
+    wanted = by_definition(q, k, v, allowed)[0]
+    close(nn.dot_product_attention(q, k, v, segment_ids=ids, **more), wanted)
+    if time == 7:
+        close(nn.dot_product_attention(q, k, v, segment_ids=(ids, ids), **more), wanted)
+        close(nn.dot_product_attention(q[0], k[0], v[0], segment_ids=ids[0], **more), wanted[0])
+
+
 def test_messages():
     q, k, v = inputs(5, heads=4)
     with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
         nn.dot_product_attention(q, k[:, :, :3], v[:, :, :3])
+    with pytest.raises(ValueError, match="segment_ids of queries must be integers"):
+        nn.dot_product_attention(q, k, v, segment_ids=np.zeros((2, 5)))
+    with pytest.raises(ValueError, match=r"segment_ids of keys must be of shape \(2, 5\)"):
+        nn.dot_product_attention(q, k, v, segment_ids=(np.zeros((2, 5), int), np.zeros((2, 4), int)))
     with pytest.raises(ValueError, match="implementation must be None or 'xla', not 'cudnn'"):
         nn.dot_product_attention(q, k, v, implementation="cudnn")
 

@@ -118,6 +118,18 @@ def test_a_primitive_with_an_implementation_alone_within_checkpoint(child):
     )
 
 
+def test_libraries_find_the_words_that_they_look_for(child):
+    child(
+        """
+        import jax
+        try:
+            jax.jit(lambda x: 1 if x else 2)(1.0)
+        except jax.errors.TracerBoolConversionError as error:
+            assert "Attempted boolean conversion of traced array" in str(error)
+        """
+    )
+
+
 def test_names_that_libraries_call(child):
     child(
         """

@@ -27,7 +27,7 @@ from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.indexing.dynamic_slices import Slice
 from rabbet.lax.promotion import opened
-from rabbet.messages.source_positions import source_position
+from rabbet.lax.refusals import unknown
 from rabbet.messages.spelling import counted
 from rabbet.primitives import convert
 from rabbet.program import python_scalars
@@ -35,6 +35,8 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
 from rabbet.runtime.arrays.array import Array
 from rabbet.trace.interpreter import typeof
+from rabbet.trace.origins import STATIC as MAKE_STATIC
+from rabbet.trace.origins import origin
 from rabbet.trace.tracer import Tracer
 
 INT32 = np.iinfo(np.int32)
@@ -244,11 +246,13 @@ def of_slice(item: Any, size: int, eager: bool) -> tuple:
     """The entry and operand of a slice."""
     for bound in (item.start, item.stop, item.step):
         if type(bound) is Tracer:
+            advice = (
+                "For a slice of a fixed size at a computed position write x[rb.ds(start, size)]; to leave "
+                f"out elements, rabbet.numpy.where; or {MAKE_STATIC}."
+            )
             raise IndexError(
-                f"the bounds of a slice must be known while a function is traced, but one of {item} is not"
-                f"{made_at(bound)}: the shape of the result depends on it. For a slice of a fixed size at a "
-                "computed position "
-                f"write x[rb.ds(start, size)]; to leave out elements, rabbet.numpy.where"
+                "the bounds of a slice must be known while a function is traced, for they decide a shape: "
+                f"x[start:stop] got {unknown(bound, advice)}"
             )
     if is_symbolic((size, item.start, item.stop)):
         start, n, step = reach_of(item, size)
@@ -302,17 +306,11 @@ def known_mask(mask: ArrayLike, aval: ShapedArray) -> np.ndarray:
     if known is None:
         raise NonConcreteBooleanIndexError(
             f"{aval.str_short()} was indexed with a mask {mask.aval.str_short()} whose values are not known "
-            f"while {mask.interpreter.describe()} traces the function{made_at(mask)}: the shape of the "
-            "result would depend on them. To choose between elements use rabbet.numpy.where(mask, x, "
-            "other); to change those under the mask, x.at[mask].set(value) works; for their positions, "
-            "rabbet.numpy.nonzero(mask, size=n)"
+            f"in {mask.interpreter.describe()}: the shape of the result would depend on them.{origin(mask)} "
+            "To choose between elements use rabbet.numpy.where(mask, x, other); to change those under the "
+            "mask, x.at[mask].set(value) works; for their positions, rabbet.numpy.nonzero(mask, size=n)"
         )
     return known("numpy.asarray()")()
-
-
-def made_at(tracer: Tracer) -> str:
-    """Where a tracer was made, in parentheses; empty if that is not known."""
-    return f" (made at {source_position(tracer.where)})" if tracer.where is not None else ""
 
 
 def is_mask(item: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from rabbet.errors import ShardingError
 from rabbet.primitives.memories import in_memory, moved
+from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms.device_groups import device_group
 
@@ -189,10 +190,12 @@ class Sharding:
         counts, _ = self.tiles(len(shape))
         for i, (size, count) in enumerate(zip(shape, counts, strict=True)):
             if size % count:
+                advice = "pad the array"
+                if isinstance(size, SymbolicDimension):
+                    advice = f"name it as a multiple, symbolic_shape('{count}*n')"
                 raise ShardingError(
                     f"{self} cuts dimension {i} of an array of shape {tuple(shape)} into {count} parts, but "
-                    f"its size {size} is not divisible by {count}; pad the array, or leave that dimension "
-                    "whole"
+                    f"its size {size} is not divisible by {count}; {advice}, or leave that dimension whole"
                 )
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple:

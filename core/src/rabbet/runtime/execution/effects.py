@@ -45,12 +45,6 @@ def runner(executable: Executable, specs: list[Placement], single: bool) -> Any:
     happening = executable.lowering.effects
     ordered = effects.ordered(happening)
     group = executable.device if type(executable.device) is DeviceGroup else None
-    if group is not None and ordered:
-        raise NotImplementedError(
-            f"{executable.lowering.name!r} runs on {len(group)} devices, and ordered effects "
-            f"({', '.join([e.name for e in ordered])}) happen in programs on one device only; use an "
-            "unordered one"
-        )
 
     def run(args: list[Value]) -> list[Value] | Value:
         try:

@@ -46,8 +46,8 @@ class Backend:
       platform: its name in `devices("name")` and in platform-specific lowering rules.
       priority: the backend of highest priority that works is the default (cpu 0, cuda 200, tpu 300).
       make_client: `(options) -> raw PJRT client`, called at most once per process. `options` is a mapping
-        with what `clients.configure` was given; `adapter.make_cpu_client` and `make_c_api_client` make
-        clients.
+        with what `rabbet.extend.processes.configure_client` was given. The client is an object of jaxlib's;
+        a `CApiBackend` makes it of a PJRT library.
       obstacle: `() -> str | None`, cheap: why this machine cannot run the backend (a library or the hardware
         is missing), or None. A backend with an obstacle is passed over in silence when the default is chosen.
       topology: `(name, **options) -> DeviceTopology` for compiling without the hardware; None: not offered.

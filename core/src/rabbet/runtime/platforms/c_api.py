@@ -23,6 +23,7 @@ from rabbet.runtime.platforms.shared_libraries import missing_libraries
 # What the header of an ELF file says of the processor it is for.
 ELF = b"\x7fELF"
 MACHINES = {"x86_64": 62, "aarch64": 183}
+SHARED = (".so", ".dylib", ".dll")  # what the files of shared libraries end in
 
 
 class CApiBackend(Backend):
@@ -31,8 +32,9 @@ class CApiBackend(Backend):
     Args:
       platform: the name of the platform, and of the plugin among those that jaxlib has loaded.
       library: the path of the shared library, or `() -> path or None`, asked when it is needed
-        (`library_in` finds one in an installed package). Nothing of it is loaded to answer `obstacle`.
-      options: what the client is told, a mapping or `() -> mapping`; `clients.configure` goes on top.
+        (`find_library` finds one in an installed package). Nothing of it is loaded to answer `obstacle`.
+      options: what the client is told, a mapping or `() -> mapping`; what
+        `rabbet.extend.processes.configure_client` was given goes on top.
       priority: see `Backend`; by default above the CPU and below what Rabbet's own packages bring.
       package: the distribution that brings the library, or `() -> its name`: its version is shown by
         `rabbet doctor`, given to `fits`, and part of the keys of the cache on disk.
@@ -128,13 +130,27 @@ class Library:
         """Return why the library cannot be loaded, and what to do, or None. Loads nothing."""
         path, advice = self.path(), f"; {self._advice}" if self._advice else ""
         if path is None:
-            return f"no PJRT library for {self.platform!r} is installed{advice}"
+            return self.elsewhere() or f"no PJRT library for {self.platform!r} is installed{advice}"
         if not path.is_file():
             return f"the PJRT library of {self.platform!r} is not where it should be: {path}{advice}"
         wrong = foreign(path)
         if wrong is not None:
             return f"the PJRT library of {self.platform!r}, {path}, {wrong}{advice}"
         return self._fits(self.version(), adapter.version()) if self._fits is not None else None
+
+    def elsewhere(self) -> str | None:
+        """What to say where the package is installed, and the library is not where it was looked for."""
+        from importlib import metadata
+
+        version = self.version()
+        if version is None:
+            return None
+        files = [str(file) for file in metadata.files(self.package or "") or () if file.suffix in SHARED]
+        shown = ", ".join(files[:8]) or "none"
+        return (
+            f"{self.package} {version} is installed, and has no PJRT library for {self.platform!r} where the "
+            f"backend looks for one; shared libraries among its files: {shown}"
+        )
 
     def load(self) -> None:
         """Load the library, unless it is loaded. Raises PluginError, which says what to do."""

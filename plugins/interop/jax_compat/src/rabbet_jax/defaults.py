@@ -26,6 +26,18 @@ def take_defaults():
             config.update(name, value)
 
 
+# Libraries for JAX look for these words in messages.
+AFTERWORDS = {"TracerBoolConversionError": " (Attempted boolean conversion of traced array.)"}
+
+
+def take_words():
+    """Let messages have the words of JAX's that libraries look for."""
+    from rabbet import errors
+
+    for name, words in AFTERWORDS.items():
+        getattr(errors, name).afterword = words
+
+
 def take_name():
     """Let the classes of arrays and tracers say that they belong to ``jax``: opt_einsum, autoray and others
     choose their backend by that word. They are found under these names too, so that classes can be pickled.

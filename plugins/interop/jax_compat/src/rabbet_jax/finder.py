@@ -18,7 +18,7 @@ from typing import Any
 
 from rabbet.errors import MissingPluginError
 
-from rabbet_jax.defaults import take_defaults, take_name
+from rabbet_jax.defaults import take_defaults, take_name, take_words
 from rabbet_jax.level import JAX_VERSION, numbers
 from rabbet_jax.touched import absent
 
@@ -206,6 +206,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.__version_info__ = numbers(JAX_VERSION)
             take_defaults()
             take_name()
+            take_words()
             sys.modules[module.__name__] = module
             for name in AT_ONCE:
                 _import_if_there(f"jax.{name}")

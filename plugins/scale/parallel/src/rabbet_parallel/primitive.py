@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from rabbet.extend.rules import Site
 
 
+TOKEN = "!stablehlo.token"
+
+
 def shard_map_type(
     *avals: Any,
     jaxpr: Any,
@@ -80,17 +83,19 @@ def varying_shard_map(op: Op, *ins: Any) -> Any:
 @shard_map.rule("lower")
 def lower_shard_map(op: Site, *names: Any) -> Any:
     params, mesh, jaxpr = op.params, op["mesh"], op["jaxpr"]
-    if op.ordered_effects:
-        raise NotImplementedError(
-            f"shard_map of {params['name']!r}: ordered effects happen in programs on one device only"
+    threaded = op.ordered_effects  # each device keeps its own order
+    alike = [PartitionSpec()] * len(threaded), [0] * len(threaded)
+    ins, outs = [
+        shardings_text(
+            mesh, params["manual"], [*specs, *alike[0]], [*[a.physical.ndim for a in avals], *alike[1]]
         )
-    ins = shardings_text(mesh, params["manual"], params["in_specs"], [a.physical.ndim for a in op.in_avals])
-    outs = shardings_text(
-        mesh, params["manual"], params["out_specs"], [a.physical.ndim for a in op.out_avals]
-    )
+        for specs, avals in ((params["in_specs"], op.in_avals), (params["out_specs"], op.out_avals))
+    ]
     axes = ", ".join([f'"{n}"' for n in params["manual"]])
     attributes = f"in_shardings = {ins}, out_shardings = {outs}, manual_axes = #sdy<manual_axes{{{axes}}}>"
-    tail = f": ({', '.join([a.mlir for a in op.in_avals])}) -> ({', '.join([a.mlir for a in op.out_avals])})"
+    both, tokens = (op.in_avals, op.out_avals), [TOKEN] * len(threaded)
+    types = [", ".join([*[a.mlir for a in avals], *tokens]) for avals in both]
+    tail = f": ({types[0]}) -> ({types[1]})"
     around = op.manual
     by_hand = frozenset(params["manual"])
     if around is not None:
@@ -99,11 +104,16 @@ def lower_shard_map(op: Site, *names: Any) -> Any:
     if mesh.size == 1:  # a part is the whole, and not every compiler knows of such programs
         with op.by_itself(Manual(mesh, by_hand)):
             return op.inline(jaxpr, names)
-    head = f'"sdy.manual_computation"({", ".join(names)}) <{{{attributes}}}>'
+    # The token of a call that one device makes is not handed on itself: its sharding would be lost.
+    before = [op.emit(f"stablehlo.after_all {op.token(effect)} : {TOKEN}") for effect in threaded]
+    operands = [*names, *before]
+    head = f'"sdy.manual_computation"({", ".join(operands)}) <{{{attributes}}}>'
+    count = len(op.out_avals) + len(threaded)
     with op.by_itself(Manual(mesh, by_hand)):
-        return op.emit_regions(
-            head, [(jaxpr, [])], tail, len(op.out_avals), closed=True, terminator="sdy.return"
+        made = op.emit_regions(
+            head, [(jaxpr, [], threaded, threaded)], tail, count, closed=True, terminator="sdy.return"
         )
+    return op.take_tokens(threaded, made)
 
 
 def refuse_other_mesh(params: Any, around: Any) -> None:

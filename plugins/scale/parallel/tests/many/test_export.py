@@ -113,5 +113,32 @@ def test_refusals(again):
     with pytest.raises(TypeError, match="give the mesh"):
         again.in_shardings_jax()
     (n,) = export.symbolic_shape("n")
-    with pytest.raises(NotImplementedError, match="several devices has dimensions that are numbers"):
-        export.export(rb.jit(lambda x: x, in_shardings=on(None, "y")))(rb.ShapeDtypeStruct((n, 4), "float32"))
+    with pytest.raises(rb.errors.ShardingError, match=r"n is not divisible by 4; .*symbolic_shape\('4\*n'\)"):
+        export.export(rb.jit(lambda x: x, in_shardings=on("x")))(rb.ShapeDtypeStruct((n, 4), "float32"))
+
+
+def test_dimensions_that_are_symbolic():
+    (rows,) = export.symbolic_shape("4*n")
+
+    def f(x, w):
+        h = lax.with_sharding_constraint(rnp.sin(x @ w), on("x", "y"))
+        return lax.scan(lambda c, _: (c * 2 + h, None), h, None, length=2)[0] * x.shape[0]
+
+    jitted = rb.jit(f, in_shardings=(on("x"), on(None, "y")), out_shardings=on("x", "y"))
+    program = export.export(jitted)(rb.ShapeDtypeStruct((rows, 4), "float32"), rb.typeof(W))
+    program = export.deserialize(program.serialize(vjp_order=1))
+    assert program.nr_devices == 8 and "tensor<?x4xf32> {sdy.sharding" in program.mlir_module()
+    for x in (X, np.tile(X, (2, 1))):
+        given = rb.device_put(x, on("x")), rb.device_put(W, on(None, "y"))
+        found = program.call(*given)
+        assert found.sharding == on("x", "y")
+        np.testing.assert_allclose(found, np.sin(x @ W) * 7 * len(x), rtol=1e-5)
+        slopes = rb.grad(lambda *a: program.call(*a).sum(), argnums=(0, 1))(*given)
+        wanted = np.cos(x @ W) * 7 * len(x)
+        np.testing.assert_allclose(slopes[0], wanted @ W.T, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(slopes[1], x.T @ wanted, rtol=1e-4, atol=1e-3)
+    with pytest.raises(export.ExportError, match=r"is no 4\*n for a whole n"):
+        program.call(rb.device_put(X[:6], on()), W)
+    apart = rb.shard_map(lambda x: x * 2, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(rb.errors.NotOfferedError, match=r"'shard_map' .* no form with symbolic dimensions"):
+        export.export(rb.jit(apart))(rb.ShapeDtypeStruct((rows, 4), "float32"))

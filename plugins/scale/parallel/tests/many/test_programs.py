@@ -275,8 +275,6 @@ def test_python_functions_are_called_once_with_whole_arrays_and_their_errors_arr
     with pytest.raises(ValueError, match="as a user would"):
         jit(lambda x: rb.pure_callback(fails, wanted, x) + 1.0)(X)
     assert close(f(X), 2 * HOST + 1)
-    with pytest.raises(NotImplementedError, match="ordered effects"):
-        jit(lambda x: rb.debug.print("{}", x.sum(), ordered=True))(X)
 
 
 def test_many_programs_that_communicate_may_be_under_way():

@@ -107,3 +107,86 @@ def test_a_device_of_another_program_is_refused():
     )
     with pytest.raises(ShardingError, match="within shard_map"):
         jit(mapped)(x)
+
+
+def test_what_a_function_returns_may_be_what_the_program_returns():
+    same = lambda x: rb.pure_callback(lambda v: v, rb.typeof(x), x)
+    for f in (same, lambda x: rb.io_callback(lambda v: v, rb.typeof(x), x), lambda x: same(x)[::2]):
+        np.testing.assert_array_equal(jit(f)(laid(A, "x", "y")), f(A))
+
+
+# ---------------------------------------------------------------------------------------------- in order
+def noting(seen, label):
+    def note(x):
+        seen.append((label, float(np.ravel(x)[0])))
+        return x
+
+    return lambda x: rb.io_callback(note, rb.typeof(x), x, ordered=True)
+
+
+def test_ordered_calls_of_a_program_over_devices_happen_once_and_in_order():
+    seen = []
+    first, second = noting(seen, "a"), noting(seen, "b")
+
+    @jit
+    def f(x):
+        total = first(x.sum())
+        return lax.fori_loop(0, 3, lambda i, y: second(y * 2), x) + first(total * 2)
+
+    x = laid(A + 1, "x", "y")
+    for _ in range(2):
+        f(x)
+    rb.effects_barrier()
+    assert [label for label, _ in seen] == ["a", "b", "b", "b", "a"] * 2
+    np.testing.assert_allclose([v for _, v in seen[:2]], [(A + 1).sum(), 2 * (A + 1)[0, 0]], atol=1e-4)
+
+
+def test_each_device_keeps_its_own_order_within_shard_map():
+    seen, x = [], np.arange(1, 9, dtype=np.float32)
+    first, second, last = noting(seen, "first"), noting(seen, 1), noting(seen, "last")
+
+    def each(x):
+        x = second(x)
+        return lax.fori_loop(0, 2, lambda i, x: second(x * 10), x)
+
+    mapped = rb.shard_map(each, mesh=MESH, in_specs=P(("x", "y")), out_specs=P(("x", "y")))
+    for run in (jit(lambda x: last(mapped(first(x)))), lambda x: last(mapped(first(x)))):
+        seen.clear()
+        np.testing.assert_array_equal(run(laid(x, ("x", "y"))), x * 100)
+        rb.effects_barrier()
+        assert seen[0][0] == "first" and seen[-1] == ("last", 100.0) and len(seen) == 26
+        for k in x:  # what a device does comes in its order, whatever others do meanwhile
+            of_device = [v for _, v in seen[1:-1] if v in (k, 10 * k, 100 * k)]
+            assert of_device == [k, 10 * k, 100 * k]
+
+
+def test_ordered_prints_over_devices(capsys):
+    mapped = rb.shard_map(
+        lambda x: [debug.print("{} {}", n, x[0], ordered=True) for n in range(2)] and x,
+        mesh=MESH, in_specs=P(("y", "x")), out_specs=P(("y", "x")),
+    )  # fmt: skip
+    jit(mapped)(np.arange(8, dtype=np.float32))
+    rb.effects_barrier()
+    lines = capsys.readouterr().out.split("\n")[:-1]
+    assert sorted(set(lines)) == sorted([f"{n} {float(k)}" for n in range(2) for k in range(8)])
+    for k in range(8):
+        assert lines.index(f"0 {float(k)}") < lines.index(f"1 {float(k)}")
+
+
+def test_an_ordered_call_that_raises_over_devices():
+    def fails(x):
+        raise ValueError("as a user would")
+
+    f = jit(lambda x: rb.io_callback(fails, rb.typeof(x), x, ordered=True))
+    with pytest.raises(ValueError, match="as a user would"):
+        f(laid(A, "x"))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_effects_where_some_axes_are_the_compilers(ordered):
+    mapped = rb.shard_map(
+        lambda x: (debug.print("{}", x[0], ordered=ordered), x)[1],
+        mesh=MESH, in_specs=P("x"), out_specs=P("x"), axis_names={"x"},
+    )  # fmt: skip
+    with pytest.raises(ShardingError, match="name all axes of the mesh in axis_names"):
+        jit(mapped)(A)

@@ -166,11 +166,14 @@ class _Call:
 
     def refusal(self, index: Any, x: Any) -> Any:
         """What to say of an argument that is no array."""
-        name = argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
         return (
-            f"checkpoint of {describe_function(self.fun)}: {name} is not an array: got {describe_value(x)}; "
-            "mark such arguments as static, with static_argnums or static_argnames"
+            f"checkpoint of {describe_function(self.fun)}: {self.name_of(index)} is not an array: got "
+            f"{describe_value(x)}; mark such arguments as static, with static_argnums or static_argnames"
         )
+
+    def name_of(self, index: int) -> str:
+        """What messages call a leaf of the arguments."""
+        return argument_name(self.fun, leaf_path(self.in_tree, index), self.positions)
 
     def rebuilt(self, leaves: list[Value] | tuple[Value, ...]) -> Any:
         """The arguments with other leaves."""
@@ -223,7 +226,8 @@ def _traced(call: Any) -> tuple[Any, ...]:
         outs, out_tree = tree.flatten(fun(*args, **kwargs))
         return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, x))
 
-    closed = stage(named_like(flat, fun), call.avals, getattr(fun, "__name__", "checkpointed"), touched)
+    named = named_like(flat, fun, call.name_of, may_be_static=True)
+    closed = stage(named, call.avals, getattr(fun, "__name__", "checkpointed"), touched)
     return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree, touched
 
 

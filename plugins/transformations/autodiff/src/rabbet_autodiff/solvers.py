@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
-from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating, with_weak_type
 from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
@@ -305,7 +305,9 @@ class _Root:
         on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
         _, pushed = jvp(on_consts, tuple(f_consts), tuple(moving))
         change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
-        return outs, [*[lax.neg(t) for t in change], *still[size:]]
+        # The program was staged for tangents of strong types; as weak as the root.
+        change = [with_weak_type(lax.neg(t), typeof(x).weak_type) for t, x in zip(change, root, strict=True)]
+        return outs, [*change, *still[size:]]
 
 
 __all__ = ["custom_linear_solve", "custom_root"]

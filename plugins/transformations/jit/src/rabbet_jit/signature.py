@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import config, tree
@@ -94,10 +93,10 @@ class Signature:
         self.leaves, self.treedef = tree.flatten((args, kwargs))
         self.cells = tuple([i for i, x in enumerate(self.leaves) if isinstance(x, Cell)])
         self.static_key = tuple(
-            [("position", i, _hashed(v, self.fun, f"argument {i}")) for i, v in self.static_args]
+            [("position", i, _hashed(v, self, ("position", i))) for i, v in self.static_args]
         )
         self.static_key += tuple(
-            [("name", k, _hashed(v, self.fun, f"argument {k!r}")) for k, v in self.static_kwargs]
+            [("name", k, _hashed(v, self, ("name", k))) for k, v in self.static_kwargs]
         )
         self.positions = positions
 
@@ -190,7 +189,7 @@ def _kinds(value: Any) -> Any:
     return (type(value), *map(_kinds, value)) if isinstance(value, tuple) else type(value)
 
 
-def _hashed(value: Any, fun: Any, name: Any) -> Any:
+def _hashed(value: Any, signature: Signature, at: tuple[str, Any]) -> Any:
     try:
         hash(value)
     except TypeError:
@@ -198,26 +197,30 @@ def _hashed(value: Any, fun: Any, name: Any) -> Any:
         if hasattr(value, "dtype"):
             way = "arrays are ordinary arguments, so leave this one out of static_argnums and static_argnames"
         raise StaticArgumentError(
-            f"jit of {describe_function(fun)}: the static {name} cannot be hashed: {type(value).__name__} "
+            f"{_static(signature, at)} cannot be hashed: {type(value).__name__} "
             f"({value!r:.40}). Static values are compared between calls; {way}"
         ) from None
     except RecursionError:
-        raise _too_deep(value, fun, name) from None
+        raise _too_deep(value, signature, at) from None
     try:
         static = Static(value)
         if isinstance(value, tuple) and tuple in map(type, static.kinds):  # tuples within tuples
             static == Static(value)  # noqa: B015  what finds its program compares it, too
     except RecursionError:
-        raise _too_deep(value, fun, name) from None
+        raise _too_deep(value, signature, at) from None
     return static
 
 
-def _too_deep(value: tuple[tuple[tuple[Any, ...], ...], ...], fun: Callable[..., Any], name: str) -> Any:
+def _static(signature: Signature, at: tuple[str, Any]) -> str:
+    return f"jit of {describe_function(signature.fun)}: the static {signature.static_name(*at)}"
+
+
+def _too_deep(value: Any, signature: Signature, at: tuple[str, Any]) -> Any:
     levels, inner = 0, value
     while isinstance(inner, tuple) and inner:  # the first of each: a lower bound that needs no recursion
         levels, inner = levels + 1, inner[0]
     return StaticArgumentError(
-        f"jit of {describe_function(fun)}: the static {name} cannot be hashed or compared: a "
-        f"{type(value).__name__} of {max(levels, 1)} levels or more goes deeper than Python can\n"
+        f"{_static(signature, at)} cannot be hashed or compared: a {type(value).__name__} of "
+        f"{max(levels, 1)} levels or more goes deeper than Python can\n"
         "  to fix: give a class of your own with __hash__ and __eq__, or a flat tuple"
     )

@@ -67,7 +67,7 @@ def trace(fun: Any, signature: Any, avals: Any, name: Any) -> Any:
         return [*outs, *[leaves[i].content for i in written]]
 
     flat.__name__ = name
-    named_like(flat, fun)
+    named_like(flat, fun, signature.name_of, may_be_static=True)
     jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
     inside = scalars.made_inside(consts)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and

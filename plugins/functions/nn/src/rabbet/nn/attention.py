@@ -27,6 +27,7 @@ MOST_PRODUCTS, PART = 1 << 22, 256  # a head's products at once, and queries in 
 def dot_product_attention(
     query, key, value, bias=None, mask=None, *, scale=None, is_causal=False, query_seq_lengths=None,
     key_value_seq_lengths=None, local_window_size=None, implementation=None, return_residual=False,
+    segment_ids=None,
 ):  # fmt: skip
     """Attention: for each query the mean of the values, weighted by the softmax of its scaled products with
     the keys.
@@ -45,6 +46,8 @@ def dot_product_attention(
         GPUs and TPUs), or ``"xla"``, plain operations, which can be exported for all platforms. (``"cudnn"``
         names a library that this function does not use.)
       return_residual: whether to return also the logarithm of the sum of the exponentials of the products.
+      segment_ids: integers ``(batch, time)``, or a pair of those of queries and of keys: a query sees only
+        keys of its own segment, as where several sequences are packed into one. (JAX has no such argument.)
 
     A query that sees no key gets zeros from kernels, and the mean of all values from plain operations.
 
@@ -77,7 +80,7 @@ def dot_product_attention(
         size**-0.5 if scale is None else scale, is_causal, local_window_size,
         None if bias is None else by_group(bias, batch, key_heads, group),
         None if mask is None else by_group(mask, batch, key_heads, group),
-        query_seq_lengths, key_value_seq_lengths, return_residual,
+        query_seq_lengths, key_value_seq_lengths, return_residual, segments(segment_ids, query, key, single),
     )  # fmt: skip
     # Heads before places, once for all blocks.
     query = lax.reshape(lax.transpose(query, (0, 2, 1, 3)), (batch, key_heads, group, time, size))
@@ -103,6 +106,7 @@ class Asked(NamedTuple):
     query_lengths: Any
     key_lengths: Any
     residual: bool
+    segments: Any = None
 
     @property
     def limited(self):
@@ -115,13 +119,14 @@ def by_platform(query, key, value, asked, implementation):
     others = {} if implementation == "xla" else implementations.for_platforms(query, key, value, asked)
     if not others:
         return in_blocks(query, key, value, asked)
-    lengths = {"query_lengths": asked.query_lengths, "key_lengths": asked.key_lengths}
+    names = "bias mask segments query_lengths key_lengths".split()
+    arrays = {name: getattr(asked, name) for name in names}
 
     def given(attend):
         return lambda q, k, v, more: list(attend(q, k, v, asked._replace(**more)))
 
     functions = {platform: given(attend) for platform, attend in others.items()}
-    return lax.platform_dependent(query, key, value, lengths, default=given(in_blocks), **functions)
+    return lax.platform_dependent(query, key, value, arrays, default=given(in_blocks), **functions)
 
 
 def in_blocks(query, key, value, asked):
@@ -163,10 +168,14 @@ def in_parts(query, start, key, value, low, high, asked):
     query = lax.reshape(query, (*heads, parts, PART, size))
     bias, mask = [padded_rows(x, start, start + time, spare) for x in (asked.bias, asked.mask)]
     positions = PART * rnp.arange(parts)
+    ours = None if asked.segments is None else asked.segments[0][:, None, None, :, None]
+    ours = padded_rows(ours, start, start + time, spare)
 
     def one(_, inputs):
         part, place = inputs
         rows = asked._replace(bias=rows_from(bias, place), mask=rows_from(mask, place))
+        if ours is not None:
+            rows = rows._replace(segments=(rows_from(ours, place)[:, 0, 0, :, 0], asked.segments[1]))
         return None, attend(part, start + place, key, value, low, high, rows, sliced=True)
 
     # Without rb.checkpoint nothing is differentiated.
@@ -215,6 +224,11 @@ def attend(query, start, key, value, low, high, asked, sliced=False):
     allowed = allowed_pairs(at, columns, asked.is_causal, asked.window)
     if asked.mask is not None:
         allowed = both(allowed, of_block(asked.mask))
+    if asked.segments is not None:
+        ours, theirs = asked.segments
+        ours = ours if sliced else ours[:, start : start + rows]
+        same = ours[:, :, None] == theirs[:, None, low:high]
+        allowed = both(allowed, same[:, None, None])
     if asked.query_lengths is not None:
         known = at[None] < rnp.asarray(asked.query_lengths)[:, None]
         allowed = both(allowed, known[:, None, None, :, None])
@@ -260,6 +274,28 @@ def check(query, key, value):
         )
     if query.shape[2] % key.shape[2]:
         raise ValueError(f"dot_product_attention: query heads must be a multiple of key heads; got {shown}")
+
+
+def segments(given, query, key, single):
+    """Numbers of segments as a pair of ``(batch, time)`` and ``(batch, other time)``, or None."""
+    if given is None:
+        return None
+    pair = given if isinstance(given, (tuple, list)) else (given, given)
+    if len(pair) != 2:
+        raise ValueError(
+            f"dot_product_attention: segment_ids must be one array or a pair of arrays, not {len(pair)}"
+        )
+    pair = [rnp.asarray(x) for x in pair]
+    pair = [x[None] if single else x for x in pair]
+    for what, x, of in zip(("queries", "keys"), pair, (query, key), strict=True):
+        if dtypes.kind(x.dtype) not in "iu":
+            raise ValueError(f"dot_product_attention: segment_ids of {what} must be integers, not {x.dtype}")
+        if x.shape != of.shape[:2]:
+            raise ValueError(
+                f"dot_product_attention: segment_ids of {what} must be of shape {of.shape[:2]}, "
+                f"(batch, time), not {x.shape}"
+            )
+    return tuple(pair)
 
 
 def accumulator(dtype):

@@ -6,6 +6,7 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, lax
+from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import broadcast_operands, is_evaluating, is_python_scalar, to_array
 from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.shapes import dimension_of
@@ -16,6 +17,8 @@ def shape_of(shape, who):
     """A tuple of ints from a tuple, list or single int."""
     try:
         sizes = tuple([dimension_of(n) for n in (shape if hasattr(shape, "__iter__") else (shape,))])
+    except ConcretizationTypeError:
+        raise
     except TypeError:
         raise TypeError(f"{who}: shape is a tuple of ints, got {shape!r}") from None
     if any(n < 0 for n in sizes):

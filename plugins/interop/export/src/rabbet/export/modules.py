@@ -80,11 +80,11 @@ def lowered(closed, platform, sizes, spread):
         return lower_program(program, platform, "main", keep_unused=True, spread=spread)
     ins = [Var(SIZE) for _ in sizes] + list(program.invars)
     whole = Jaxpr(ins, program.outvars, program.equations, program.constvars, program.effects)
-    if spread is not None:
-        raise NotImplementedError(
-            "export: a program over several devices has dimensions that are numbers; export one for each size"
-        )
-    return lower_program(whole, platform, "main", keep_unused=True, symbolic=Symbolic(sizes))
+    if spread is not None:  # every device knows the sizes
+        spread = spread._replace(ins=(*[EverywhereSharding(spread.group) for _ in sizes], *spread.ins))
+    return lower_program(
+        whole, platform, "main", keep_unused=True, spread=spread, symbolic=Symbolic(sizes)
+    )
 
 
 def has_symbols(program):

@@ -64,7 +64,9 @@ def check_rounding(spec, values, places):
             at = int(np.argmax(wrong))
             raise LawError(
                 f"{spec.name} says rounding={spec.rounding!r}: {x[at]} lies between {low[at]} and "
-                f"{high[at]} and becomes {got[at]}, not {wanted[at]}"
+                f"{high[at]} and becomes {got[at]}, not {wanted[at]}\n"
+                "  to fix: the row's encode; or say rounding='other' of a format that rounds in a way of its "
+                "own, as posits do"
             )
 
 

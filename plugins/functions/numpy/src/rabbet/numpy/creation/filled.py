@@ -13,6 +13,7 @@ from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding,
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.wrapping import unknown
 from rabbet.numpy.creation.conversion import asarray, on_device
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
@@ -195,6 +196,12 @@ def full_like(
 
 
 # ------------------------------------------------------------------------------------------------ ranges
+LENGTH = (
+    "Compute it outside, or make the argument static (static_argnames). For a length that varies, take the "
+    "largest and a mask (rabbet.numpy.where(rabbet.numpy.arange(most) < n, x, 0))."
+)
+
+
 def known(name: str, value: Value) -> Any:
     """A bound of a range: its values decide a shape, so it must be known.
 
@@ -203,10 +210,7 @@ def known(name: str, value: Value) -> Any:
     """
     if type(value) is Tracer:
         raise ConcretizationTypeError(
-            f"{name} got a traced value of type {value.aval.str_short()}, but its length would depend on it; "
-            "shapes must be known while tracing. Make that argument static (static_argnames), compute it "
-            "outside, or take the largest size and a mask (rabbet.numpy.where(rabbet.numpy.arange(most) < n, "
-            "x, 0))."
+            f"{name}: the length of the result depends on the value of {unknown(value, LENGTH)}"
         )
     check(name, value)
     if typeof(value).shape:

@@ -14,6 +14,7 @@ from rabbet.numpy.support.arguments import (
     all_arrays,
     as_array,
     check,
+    compared,
     integers_of_booleans,
     kind_of,
     no_out,
@@ -40,7 +41,7 @@ def ordered(name: str, on_reals: Primitive, doc: str) -> Any:
         re_x, re_y, im_x, im_y = real_part(x), real_part(y), imaginary_part(x), imaginary_part(y)
         return lax.select(lax.eq(re_x, re_y), on_reals(im_x, im_y), on_reals(re_x, re_y))
 
-    return binary(name, on_reals, doc, kinds="biuf", otherwise=compare)
+    return binary(name, on_reals, doc, kinds="biuf", prepare=compared, otherwise=compare)
 
 
 def real_part(x: Value) -> Value:
@@ -62,6 +63,7 @@ equal = binary(
     Array([False,  True, False], dtype=bool)
     """,
     kinds="biufc",
+    prepare=compared,
 )
 not_equal = binary(
     "not_equal",
@@ -72,6 +74,7 @@ not_equal = binary(
     Array([ True, False,  True], dtype=bool)
     """,
     kinds="biufc",
+    prepare=compared,
 )
 less = ordered(
     "less",
@@ -458,8 +461,7 @@ def equal_where_spread(a1: Value, a2: Value) -> Value:
         lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
     except ValueError:
         return lax.full((), False)
-    same = equal(a1, a2)
-    return lax.reduce_and(same, axes=tuple(range(same.ndim)))
+    return lax.reduce_and(same := equal(a1, a2), axes=tuple(range(same.ndim)))
 
 
 __all__ = [

@@ -17,9 +17,10 @@ from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.wrapping import unknown
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.elementwise.logic import truth
-from rabbet.numpy.support.arguments import as_array, check
+from rabbet.numpy.support.arguments import as_array, check, comparison_dtype
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -33,9 +34,8 @@ def known(name: str, x: Value, advice: str) -> np.ndarray:
     """
     if type(x) is Tracer:
         raise ConcretizationTypeError(
-            f"{name}: the shape of the result depends on the values of an array of type "
-            f"{x.aval.str_short()}, which are not "
-            f"known while tracing; {advice}"
+            f"{name}: the shape of the result depends on the values of "
+            + unknown(x, f"{advice[0].upper()}{advice[1:]}.")
         )
     return np.asarray(x)
 
@@ -165,7 +165,7 @@ def isin(
         raise ValueError(
             f"isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got {method!r}"
         )
-    dtype = dtypes.result_type(element, test_elements)
+    dtype = comparison_dtype(element, test_elements)
     element, tests = [as_array(lax.convert_element_type(x, dtype)) for x in (element, test_elements)]
     full = (*element.shape, tests.size)
     left = lax.broadcast_in_dim(element, full, tuple(range(element.ndim)))

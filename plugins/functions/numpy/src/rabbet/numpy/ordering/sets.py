@@ -16,7 +16,7 @@ from rabbet.extend.transform import Tracer
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.indexing.searching import SIZE, flattened, looked_at, positions
 from rabbet.numpy.ordering.distinct import comparable, run_starts, unique
-from rabbet.numpy.support.arguments import check
+from rabbet.numpy.support.arguments import check, comparison_dtype
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -68,18 +68,20 @@ def intersect1d(
       Array([2, 3], dtype=int32)
     """
     name = "intersect1d"
-    a, b = in_one_dtype(name, ar1, ar2)
+    a, b = in_one_dtype(name, ar1, ar2, exact=True)
+    dtype = dtypes.result_type(ar1, ar2)
     if size is None:
         hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
         found = np.intersect1d(*hosts, assume_unique=assume_unique, return_indices=return_indices)
         values, *places = found if return_indices else (found,)
         if not traced(a, b):
-            values = asarray(values, a.dtype)
+            values = asarray(values.astype(dtype), dtype)
             index = dtypes.scalar_dtype(int)
             return (values, *[asarray(i.astype(index)) for i in places]) if return_indices else values
         size = len(values)
-    outs = common(a, b, fill_value, operator.index(size), bool(assume_unique))
-    return outs if return_indices else outs[0]
+    values, *places = common(a, b, fill_value, operator.index(size), bool(assume_unique))
+    values = lax.convert_element_type(values, dtype)
+    return (values, *places) if return_indices else values
 
 
 def setdiff1d(
@@ -102,7 +104,7 @@ def setdiff1d(
       Array([1, 3], dtype=int32)
     """
     name = "setdiff1d"
-    a, b = in_one_dtype(name, ar1, ar2)
+    a, b = in_one_dtype(name, ar1, ar2, exact=True)
     dtype = asarray(ar1).dtype
     if size is None:
         hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
@@ -144,10 +146,13 @@ def traced(*arrays: Any) -> Any:
     return any(type(x) is Tracer for x in arrays)
 
 
-def in_one_dtype(name: str, *arrays: np.ndarray) -> list[Value]:
-    """Arrays in one dtype and one dimension, their values known as far as they were."""
+def in_one_dtype(name: str, *arrays: np.ndarray, exact: bool = False) -> list[Value]:
+    """Arrays in one dtype and one dimension, their values known as far as they were.
+
+    It is their common dtype or, where they are only compared, one that holds their integers.
+    """
     check(name, *arrays)
-    dtype = dtypes.result_type(*arrays)
+    dtype = comparison_dtype(*arrays) if exact else dtypes.result_type(*arrays)
     return [flattened(name, asarray(x, dtype)) for x in arrays]
 
 

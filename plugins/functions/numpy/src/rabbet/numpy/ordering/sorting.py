@@ -13,7 +13,7 @@ from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import less, less_equal
 from rabbet.numpy.shapes.shaping import array_of
-from rabbet.numpy.support.arguments import axis_of, check, integer_dtype, kind_of, weak_as
+from rabbet.numpy.support.arguments import axis_of, check, comparison_dtype, integer_dtype, kind_of, weak_as
 
 if TYPE_CHECKING:
     from rabbet.typing import DType, Value
@@ -223,7 +223,7 @@ def searchsorted(
         raise ValueError(
             f"searchsorted: method must be 'scan', 'scan_unrolled', 'sort' or 'compare_all', got {method!r}"
         )
-    dtype = dtypes.result_type(a, v)
+    dtype = comparison_dtype(a, v)
     a, v = lax.convert_element_type(a, dtype), lax.convert_element_type(v, dtype)
     if sorter is not None:
         a = a[sorter]

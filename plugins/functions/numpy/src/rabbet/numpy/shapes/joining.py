@@ -67,6 +67,11 @@ def concatenate(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
     if axis is None:
         arrays, axis = [lax.reshape(a, (a.size,)) for a in arrays], 0
     if not arrays[0].ndim:
+        if getattr(axis, "ndim", 0):
+            raise TypeError(
+                f"concatenate takes one sequence of arrays and an axis, got {typeof(axis).str_short()} as "
+                "axis; put the arrays in a list, as in concatenate([a, b])"
+            )
         raise ValueError(
             "concatenate joins along a dimension, and arrays without dimensions have none; use stack"
         )
@@ -252,7 +257,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def cuts_of(name: str, indices_or_sections: Any, n: int) -> Any:
     """Where to cut an axis of ``n`` elements."""
-    if hasattr(indices_or_sections, "__len__"):
+    if hasattr(indices_or_sections, "__len__") and getattr(indices_or_sections, "ndim", None) != 0:
         return tuple([operator.index(i) for i in indices_or_sections])
     sections = operator.index(indices_or_sections)
     if sections <= 0:

@@ -14,6 +14,7 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import (
+    broadcast_operands,
     is_array_like,
     is_python_scalar,
     promote_operands,
@@ -22,6 +23,7 @@ from rabbet.extend.functions import (
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
+from rabbet.extend.wrapping import comparable, exact_integers
 
 if TYPE_CHECKING:
     from rabbet.typing import DType, Value
@@ -49,6 +51,12 @@ def promote(name: str, *values: Value) -> list[Value]:
     return promote_operands(*values)
 
 
+def compared(name: str, x: Value, y: Value) -> Any:
+    """Two operands in one shape and in a dtype in which they compare as the numbers that they are."""
+    check(name, x, y)
+    return broadcast_operands(comparable(x, y))
+
+
 def promote_to_float(name: str, *values: Value) -> Any:
     """The values in their common dtype, made a float if it is none, and common shape."""
     check(name, *values)
@@ -56,6 +64,14 @@ def promote_to_float(name: str, *values: Value) -> Any:
     if dtypes.kind(dtype) not in "fc":
         dtype = dtypes.to_inexact(dtype)
     return in_dtype(values, dtype, weak)
+
+
+def comparison_dtype(*arrays: Any) -> Any:
+    """The dtype in which arrays are compared: their common one, or the integers that hold all of theirs."""
+    found = [typeof(x).dtype for x in arrays if not is_python_scalar(x)]
+    exact = exact_integers(*found) if len(found) == 2 else None
+    common = dtypes.result_type(*arrays)
+    return common if exact is None or exact.kind not in "iu" else exact
 
 
 def in_dtype(values: Any, dtype: Any, weak: Any = False) -> Any:

@@ -152,7 +152,7 @@ def binary(
                 return primitive(x, y)
             return general(x, y)
         except Exception as error:
-            fold_traceback(error)
+            fold_traceback(error, name)
             raise
 
     return folds_itself(named(function, name, doc))

@@ -24,8 +24,8 @@ rules = RuleSet("lower")
 AS_EVER = frozenset("""
     argmax argmin bitcast_convert_type concatenate cond custom_call dot_general dynamic_update_slice
     from_physical optimization_barrier platform_index reduce_and reduce_max reduce_min reduce_or reduce_prod
-    reduce_sum reduce_xor rev scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub sort
-    symmetric_product to_physical top_k transpose while custom_linear checkpoint
+    reduce_sum reduce_xor rev scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub
+    sharding_constraint sort symmetric_product to_physical top_k transpose while custom_linear checkpoint
 """.split())
 # Those whose windows, paddings and the like must be numbers.
 WITH_NUMBERS = frozenset("conv_general_dilated reduce reduce_window select_and_gather_add".split())
