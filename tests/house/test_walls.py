@@ -221,3 +221,19 @@ def test_a_plugin_declares_what_it_asks_of_others(plugin):
         if provider(name) not in {None, *declared}
     ]
     assert found == []
+
+
+def test_versions_of_jaxlib_are_compared_in_one_place():
+    """What differs between compilers is a named fact; `rabbet.runtime.jaxlib.compiler_facts` has them."""
+    found = []
+    for path in [*MODULES.values(), *(path for folder in PLUGINS for path in (folder / "src").rglob("*.py"))]:
+        if path.name == "compiler_facts.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            asked = isinstance(node, (ast.Compare, ast.Attribute)) and any(
+                isinstance(one, ast.Call) and getattr(one.func, "id", None) == "jaxlib_version"
+                for one in ([node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value])
+            )
+            if asked:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert found == []

@@ -203,7 +203,7 @@ def program_options(text):
     process on one of several operands.
     """
     options = KERNELS[config.cpu_kernels]
-    if not options and convolution_kernels.are_faster_in_eigen(text, jaxlib_version()):
+    if not options and convolution_kernels.are_faster_in_eigen(text):
         options = WITHOUT_CONVOLUTIONS
     if long_stacks.are_read_whole(text):
         options = {**long_stacks.SAVES_MEMORY, **options}

@@ -5,6 +5,7 @@ HLO and as bytes.
 from __future__ import annotations
 
 from rabbet.runtime.compile_door import pack_executable, text_cost, unpack_executable
+from rabbet.runtime.jaxlib.compiler_facts import compiler_has
 from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module
 from rabbet.runtime.jaxlib.native_functions import (
     include_dir,
@@ -29,6 +30,7 @@ from rabbet.runtime.platforms.shared_libraries import missing_libraries
 __all__ = [
     "NativeCalls",
     "all_native_calls",
+    "compiler_has",
     "foreign_functions",
     "from_portable",
     "hlo_computation",

@@ -31,10 +31,10 @@ from math import prod
 
 from rabbet import lax
 from rabbet.extend import primitive
-from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.native import compiler_has
 from rabbet.extend.transform import lower
 
-WIDE_KERNELS = jaxlib_version().startswith("0.10.")
+WIDE_KERNELS = not compiler_has("bfloat16 products")
 TURNED = frozenset(["bfloat16", "float32", "float64"])
 
 # What an estimate is made of, in nanoseconds: one call of the slow library, a multiplication with it and with

@@ -39,7 +39,7 @@ import math
 
 import numpy as np
 from rabbet import lax
-from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.native import compiler_has
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import lower
 
@@ -49,9 +49,7 @@ LEAST_PLACES = 128  # of an image, for products example by example
 LEAST_SUMMED = 1 << 15  # numbers of a cotangent, for sums block by block
 MOST_IN_ROW = 4096  # numbers that are added up at a time there, where rows are shorter than that
 MOST_FEATURES_IN, MOST_FEATURES_OUT, MOST_PRODUCTS = 4, 32, 75
-# Before 0.12, a loop that reads slices at computed places of a large array is several times slower than one
-# that copies them first.
-SLICES_APART = tuple(map(int, jaxlib_version().split(".")[:2])) < (0, 12)
+SLICES_APART = not compiler_has("slices in loops")
 WIDE = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
 
 

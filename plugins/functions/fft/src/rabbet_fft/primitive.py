@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 from rabbet import dtypes, lax
-from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.native import compiler_has
 from rabbet.extend.primitive import Batched, Primitive, accept, broadcast_in_dim, full_of_type, move_axis, pad
 from rabbet.extend.transform import typeof
 
@@ -35,8 +35,8 @@ class FftType(enum.IntEnum):
 
 FFT, IFFT, RFFT, IRFFT = FftType
 MOST_DIMENSIONS = 3
-# jaxlib 0.10 may refuse one over several dimensions where others are cut: then it is whole on each device.
-NEEDS_ALL = jaxlib_version().startswith("0.10.")
+# Where one over several dimensions may be refused if others are cut, it is whole on each device.
+NEEDS_ALL = not compiler_has("fft of what is cut")
 
 
 def fft_aval(x, fft_type, fft_lengths):

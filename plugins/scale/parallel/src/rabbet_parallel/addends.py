@@ -14,7 +14,7 @@ from typing import Any
 
 from rabbet.errors import ShardingError
 from rabbet.extend import primitive as p
-from rabbet.extend.backend import jaxlib_version
+from rabbet.extend.native import compiler_has
 from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 
 from rabbet_parallel.specs import names_in
@@ -23,7 +23,7 @@ NOWHERE: frozenset = frozenset()
 # Moves and copies of elements, and sums of them, which say nothing of their own of kinds.
 MOVING = frozenset([p.dynamic_slice, p.convert_element_type, p.select_n, p.gather])
 # Older compilers refuse the word; programs mean the same without it.
-COMPILER_KNOWS = not jaxlib_version().startswith(("0.10.", "0.11."))
+COMPILER_KNOWS = compiler_has("unreduced shardings")
 
 _alive = Alive()
 
