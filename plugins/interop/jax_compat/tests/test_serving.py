@@ -134,15 +134,44 @@ def test_pallas(child):
 def test_modules_of_which_there_are_names_only(child):
     out = child(
         """
-        import jax.experimental.colocated_python as colocated
+        from jax.experimental import transfer
         from jax.extend import ifrt_programs
         try:
-            colocated.colocated_cpu_devices(())
+            transfer.start_transfer_server(None)
         except NotImplementedError as error:
-            print("colocated_cpu_devices" in str(error))
+            print("start_transfer_server" in str(error), "rabbet.distributed.initialize" in str(error))
         """
     )
-    assert out.splitlines() == ["True"]
+    assert out.splitlines() == ["True True"]
+
+
+def test_python_beside_arrays(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        from jax.experimental import colocated_python as colocated
+        print(colocated.colocated_cpu_devices(jax.devices()) == tuple(jax.devices()))
+        mesh = jax.make_mesh((1,), ("x",))
+        print(colocated.colocated_cpu_devices(mesh) == mesh)
+
+        @colocated.colocated_python
+        def double(x, *, by=2):
+            return {"y": x * by}
+
+        print(double(jnp.arange(3), by=3), double.specialize(devices=jax.devices())(jnp.arange(2)))
+
+        @colocated.colocated_python_class
+        class Held:
+            def __init__(self, x):
+                self.x = x
+            def plus(self, y):
+                return self.x + y
+
+        print(Held(jnp.ones(2)).plus(1))
+        """
+    )
+    results = "{'y': Array([0, 3, 6], dtype=int32)} {'y': Array([0, 2], dtype=int32)}"
+    assert out.splitlines() == ["True", "True", results, "[2. 2.]"]
 
 
 def test_python_ints_beside_narrower_arrays_are_taken_modulo(child):

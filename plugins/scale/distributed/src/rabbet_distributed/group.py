@@ -265,8 +265,11 @@ class Group:
         if not self.watch.stopped.is_set():
             self.meet(f"devices-{platform}", "the devices of all processes cannot be listed")
 
-    def meet(self, name, what="a group could not be formed"):
-        """Return when all members are here. Raises PeerLost, for ``what``, when one is lost."""
+    def meet(self, name, what="a group could not be formed", seconds=None):
+        """Return when all members are here. Raises PeerLost, for ``what``, when one is lost or does not come
+        in time.
+        """
+        seconds = self.seconds.start if seconds is None else seconds
         folder = f"{self.prefix}/meetings/{name}"
         self.store.set(f"{folder}/{self.rank}", "", replace=True)
         started = time.monotonic()
@@ -276,7 +279,7 @@ class Group:
                 continue
             self.watch.refresh()
             lost = self.watch.lost(range(self.size))
-            failed = lost or self.watch.failure or time.monotonic() - started > self.seconds.start
+            failed = lost or self.watch.failure or time.monotonic() - started > seconds
             # Who is lost may have been here before; then all go on, and find out later.
             if failed and self.missing_from(folder):
                 self.watch.raise_failure()

@@ -52,10 +52,9 @@ def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtyp
     aval = ShapedArray(shape, dtype)
     if sharding.num_devices == 1:
         (device,) = sharding.device_set
-        special = sharding.order is not None or sharding.other_memory is not None
         if parts[0].shape != shape:
             raise ValueError(f"the part for {device} must have shape {shape}, got {parts[0].shape}")
-        return device_put(to_array(parts[0], dtype=dtype), sharding if special else device)
+        return device_put(to_array(parts[0], dtype=dtype), sharding)
     return from_host_parts(parts, aval, sharding)
 
 

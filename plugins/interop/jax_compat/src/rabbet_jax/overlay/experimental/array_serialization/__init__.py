@@ -1,1 +1,1 @@
-"""``jax.experimental.array_serialization``: names only; libraries import them for their checkpoints."""
+"""``jax.experimental.array_serialization``: rabbet-store's, where that is installed."""

@@ -1,3 +1,3 @@
-"""``jax.experimental.array_serialization.serialization``: names only."""
+"""``jax.experimental.array_serialization.serialization``: rabbet-store's names, where that is installed."""
 
-OPEN = True  # every name can be read
+OPEN = True  # every other name can be read

@@ -1,0 +1,331 @@
+"""Arrays written one by one where a caller's tensorstore spec says, while the program goes on: what libraries
+of JAX's know as ``GlobalAsyncCheckpointManager``. Whole checkpoints are ``Checkpoints``.
+"""
+
+import asyncio
+import os
+import threading
+
+import numpy as np
+import rabbet as rb
+import tensorstore as ts
+from rabbet import Array, dtypes
+from rabbet.extend.functions import folded
+from rabbet.extend.sharding import Sharding
+from rabbet_distributed.api import initialized_group
+
+from rabbet_store.errors import CheckpointError
+
+REMOTE = {"gs": "gcs", "s3": "s3"}
+COMPRESSOR = {"id": "zstd", "level": 1}
+
+
+@folded
+def get_tensorstore_spec(
+    ckpt_path: str | os.PathLike,
+    *,
+    ocdbt: bool = False,
+    process_idx: int | None = None,
+    arr: Array | None = None,
+    driver: str = "zarr",
+) -> dict:
+    """What tensorstore is told of an array at a path: a local one, ``gs://bucket/...`` or ``s3://bucket/...``.
+
+    Args:
+      ckpt_path: where the array is, absolute.
+      ocdbt: whether the folder above is one database of many arrays.
+      process_idx: with ``ocdbt``, the process whose part of the database it is.
+      arr: an array to be written, whose shape, dtype and parts the spec then has.
+      driver: ``"zarr"`` or ``"zarr3"``.
+
+    Example:
+      >>> from rabbet.experimental.array_serialization import serialization
+      >>> serialization.get_tensorstore_spec("/data/step/w")
+      {'driver': 'zarr', 'kvstore': {'driver': 'file', 'path': '/data/step/w'}}
+    """
+    path = os.fspath(ckpt_path).rstrip("/")
+    scheme, _, rest = path.partition("://")
+    if rest and scheme not in REMOTE:
+        raise ValueError(f"get_tensorstore_spec: paths are local, gs:// or s3://, got {path!r}")
+    if not rest and not os.path.isabs(path):
+        raise ValueError(f"get_tensorstore_spec: paths are absolute, got {path!r}")
+    store = {"driver": "file", "path": path}
+    if rest:
+        bucket, _, inside = rest.partition("/")
+        store = {"driver": REMOTE[scheme], "bucket": bucket, "path": inside}
+    if ocdbt:
+        above, _, name = store["path"].rpartition("/")
+        above = above if process_idx is None else f"{above}/process_{process_idx}"
+        store = {"driver": "ocdbt", "base": {**store, "path": above}, "path": name}
+    spec = {"driver": driver, "kvstore": store}
+    return spec if arr is None else described(spec, arr)
+
+
+def is_remote_storage(tensorstore_spec: dict | str) -> bool:
+    """Whether a spec, or a path, is of files that are not on this machine.
+
+    Example:
+      >>> from rabbet.experimental.array_serialization.serialization import is_remote_storage
+      >>> is_remote_storage("gs://bucket/step/w"), is_remote_storage("/data/step/w")
+      (True, False)
+    """
+    if isinstance(tensorstore_spec, str):
+        return tensorstore_spec.partition("://")[0] in REMOTE
+    store = tensorstore_spec.get("kvstore", tensorstore_spec)
+    if isinstance(store, str):
+        return is_remote_storage(store)
+    below = store.get("base")
+    return store.get("driver") in REMOTE.values() or (below is not None and is_remote_storage(below))
+
+
+def described(spec, x):
+    """A spec that says of a new array what it does not say yet: a chunk is what one device has."""
+    shape, part = list(x.shape), [max(1, n) for n in x.sharding.shard_shape(x.shape)]
+    name = np.dtype(x.dtype).name
+    if spec.get("driver") == "zarr3":
+        grid = {"name": "regular", "configuration": {"chunk_shape": part}}
+        own = {"shape": shape, "data_type": name, "chunk_grid": grid}
+        return {**spec, "metadata": {**own, **spec.get("metadata", {})}}
+    own = {"shape": shape, "chunks": part, "compressor": COMPRESSOR}
+    return {"dtype": name, **spec, "metadata": {**own, **spec.get("metadata", {})}}
+
+
+def started(x, spec, transaction=None):
+    """Begin to write the parts of an array that are this process's to write. Their values are copied before
+    it returns. Returns a function that waits.
+    """
+    if not isinstance(x, Array):
+        raise TypeError(f"serialize takes an Array, got {type(x).__name__}; rb.device_put makes one")
+    if isinstance(x.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"serialize: {x.dtype.name} has no form on disk; write rb.random.key_data of keys")
+    parts = [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == 0]
+    opened = ts.open(ts.Spec(described(spec, x)), create=True, open=True, transaction=transaction)
+
+    def finish():
+        array = opened.result()
+        if tuple(array.shape) != x.shape or array.dtype.name != np.dtype(x.dtype).name:
+            raise CheckpointError(
+                f"{spec['kvstore']} holds {array.dtype.name}{list(array.shape)}, and "
+                f"{rb.typeof(x).str_short()} was to be written there; choose another place, or remove it"
+            )
+        for write in [array[index].write(values) for index, values in parts]:
+            write.result()
+
+    return finish
+
+
+def read(place, spec, global_shape=None, dtype=None):
+    """An array on disk as one that lies as a sharding, or a device, says.
+
+    Raises:
+      CheckpointError: for what is not there, or cannot be read.
+    """
+    if isinstance(inner := getattr(place, "sharding", None), Sharding):
+        place = inner  # of a Format, or of what stands for an array
+    try:
+        array = ts.open(ts.Spec(spec), open=True).result()
+        if dtype is not None:
+            array = ts.cast(array, ts.dtype(np.dtype(dtypes.canonicalize(dtype)).name))
+        shape = tuple(array.shape if global_shape is None else global_shape)
+        if len(shape) != array.ndim:
+            raise CheckpointError(f"it has {array.ndim} dimensions, and the shape asked for is {shape}")
+
+        def part(index):
+            spans = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
+            there = tuple([slice(a, max(a, min(b, n))) for (a, b), n in zip(spans, array.shape, strict=True)])
+            values = (array[there] if there else array).read().result()
+            widths = [(0, b - a - n) for (a, b), n in zip(spans, values.shape, strict=True)]
+            return np.pad(values, widths) if any(w for _, w in widths) else np.asarray(values)
+
+        if not isinstance(place, Sharding):  # a device
+            return rb.device_put(part(tuple([slice(0, n) for n in shape])), place)
+        return rb.make_array_from_callback(shape, place, part)
+    except ValueError as error:
+        raise CheckpointError(f"{spec.get('kvstore')}: {str(error).split(' [')[0]}") from None
+
+
+def alike(name, **lists):
+    """Refuse lists of different lengths; what is None is a list of Nones."""
+    count = len(next(iter(lists.values())))
+    for what, each in lists.items():
+        if each is not None and len(each) != count:
+            raise ValueError(f"{name}: {what} has {len(each)} entries for {count} arrays")
+    return zip(*[[None] * count if each is None else each for each in lists.values()], strict=True)
+
+
+class GlobalAsyncCheckpointManager:
+    """Writes arrays where tensorstore specs say, on a thread of its own, and reads them.
+
+    Each process writes the parts that its devices have. ``serialize`` returns once their values are copied;
+    what goes wrong later is raised by ``check_for_errors``, ``wait_until_finished`` or the next call. Files
+    appear as they are written: for checkpoints that are whole or not there use ``rb.store.Checkpoints``.
+
+    Args:
+      timeout_secs: how long to wait for the parts of other processes.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
+      >>> manager, path = GlobalAsyncCheckpointManager(), f"{tempfile.mkdtemp()}/w"
+      >>> w = rb.device_put(np.arange(4, dtype=np.float32))
+      >>> manager.serialize_with_paths([w], [path])
+      >>> manager.wait_until_finished()
+      >>> manager.deserialize_with_paths([w.sharding], [path])
+      [Array([0., 1., 2., 3.], dtype=float32)]
+    """
+
+    @folded
+    def __init__(self, timeout_secs: float = 300):
+        self.timeout = timeout_secs
+        self._thread = self._error = None
+        self._count = 0
+
+    def serialize(self, arrays, tensorstore_specs, *, on_commit_callback=None, transaction=None) -> None:
+        """Begin to write arrays; a previous call is waited for.
+
+        Args:
+          arrays: ``Array``s.
+          tensorstore_specs: where each is written, as ``get_tensorstore_spec`` says it.
+          on_commit_callback: called on another thread in each process once all processes have written.
+          transaction: a ``tensorstore.Transaction`` to write in; the caller commits it.
+        """
+        self.wait_until_finished()
+        pairs = list(alike("serialize", arrays=arrays, tensorstore_specs=tensorstore_specs))
+        finishing = [started(x, spec, transaction) for x, spec in pairs]
+        self._count += 1
+
+        def commit():
+            try:
+                for finish in finishing:
+                    finish()
+                if rb.process_count() > 1:
+                    initialized_group().meet(
+                        f"serialized-{self._count}", "arrays could not be written", self.timeout
+                    )
+                if on_commit_callback is not None:
+                    on_commit_callback()
+            except Exception as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=commit, name="rabbet-serialize")
+        self._thread.start()
+
+    def serialize_with_paths(self, arrays, paths, *, on_commit_callback=None, transaction=None) -> None:
+        """``serialize``, with a path for each array."""
+        specs = [get_tensorstore_spec(path) for path in paths]
+        self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
+
+    def deserialize(
+        self, shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+    ) -> list[Array]:
+        """Read arrays.
+
+        Args:
+          shardings: how each is to lie.
+          tensorstore_specs: where each is.
+          global_shapes: shapes other than those on disk; what is more is zeros, what is less is left out.
+          dtypes: dtypes other than those on disk.
+          concurrent_gb: accepted as JAX has it; arrays are read one after another, the parts of each at once.
+
+        Raises:
+          CheckpointError: for what is not there, or cannot be read.
+        """
+        self.wait_until_finished()
+        rows = alike(
+            "deserialize", tensorstore_specs=tensorstore_specs, shardings=shardings,
+            global_shapes=global_shapes, dtypes=dtypes,
+        )  # fmt: skip
+        return [read(place, spec, shape, dtype) for spec, place, shape, dtype in rows]
+
+    def deserialize_with_paths(
+        self, shardings, paths, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+    ) -> list[Array]:
+        """``deserialize``, with a path for each array."""
+        specs = [get_tensorstore_spec(path) for path in paths]
+        return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)
+
+    def check_for_errors(self) -> None:
+        """Raise what went wrong on the other thread."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def wait_until_finished(self) -> None:
+        """Wait until everything is written; raise what went wrong."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        self.check_for_errors()
+
+
+async def async_serialize(arr_inp, tensorstore_spec, *, transaction=None) -> None:
+    """Write an array, for programs on ``asyncio``.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import serialization
+      >>> spec = serialization.get_tensorstore_spec(f"{tempfile.mkdtemp()}/w")
+      >>> w = rb.device_put(np.arange(2.0))
+      >>> import asyncio
+      >>> asyncio.run(serialization.async_serialize(w, spec))
+      >>> asyncio.run(serialization.async_deserialize(w.sharding, spec))
+      Array([0., 1.], dtype=float32)
+    """
+    await asyncio.to_thread(started(arr_inp, tensorstore_spec, transaction))
+
+
+async def async_deserialize(in_type, tensorstore_spec, global_shape=None, dtype=None) -> Array:
+    """Read an array that is to lie as ``in_type`` says, for programs on ``asyncio``.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import serialization
+      >>> spec = serialization.get_tensorstore_spec(f"{tempfile.mkdtemp()}/w")
+      >>> w = rb.device_put(np.arange(2.0))
+      >>> import asyncio
+      >>> asyncio.run(serialization.async_serialize(w, spec))
+      >>> asyncio.run(serialization.async_deserialize(w.sharding, spec))
+      Array([0., 1.], dtype=float32)
+    """
+    return await asyncio.to_thread(read, in_type, tensorstore_spec, global_shape, dtype)
+
+
+def run_serialization(arrays, tensorstore_specs) -> None:
+    """Write arrays and wait for it.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import serialization
+      >>> spec = serialization.get_tensorstore_spec(f"{tempfile.mkdtemp()}/w")
+      >>> w = rb.device_put(np.arange(2.0))
+      >>> serialization.run_serialization([w], [spec])
+      >>> serialization.run_deserialization([w.sharding], [spec])
+      [Array([0., 1.], dtype=float32)]
+    """
+    pairs = alike("run_serialization", arrays=arrays, tensorstore_specs=tensorstore_specs)
+    for finish in [started(x, spec) for x, spec in pairs]:
+        finish()
+
+
+def run_deserialization(
+    shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+) -> list[Array]:
+    """Read arrays; see ``GlobalAsyncCheckpointManager.deserialize``.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import serialization
+      >>> spec = serialization.get_tensorstore_spec(f"{tempfile.mkdtemp()}/w")
+      >>> w = rb.device_put(np.arange(2.0))
+      >>> serialization.run_serialization([w], [spec])
+      >>> serialization.run_deserialization([w.sharding], [spec])
+      [Array([0., 1.], dtype=float32)]
+    """
+    manager = GlobalAsyncCheckpointManager()
+    return manager.deserialize(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
+
+
+__all__ = [
+    "GlobalAsyncCheckpointManager", "async_deserialize", "async_serialize", "get_tensorstore_spec",
+    "is_remote_storage", "run_deserialization", "run_serialization",
+]  # fmt: skip

@@ -1,0 +1,102 @@
+"""Arrays written where tensorstore specs say, one by one."""
+
+import asyncio
+import json
+import threading
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet.sharding import NamedSharding
+from rabbet.sharding import PartitionSpec as P
+
+serialization = pytest.importorskip("rabbet.experimental.array_serialization.serialization")
+Manager = serialization.GlobalAsyncCheckpointManager
+
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+@pytest.fixture
+def laid():
+    count = min(2, rb.device_count())
+    mesh = rb.sharding.Mesh(np.array(rb.devices()[:count]), ("x",))
+    return lambda *spec: NamedSharding(mesh, P(*spec))
+
+
+def test_written_on_a_thread_and_read_under_another_sharding(tmp_path, laid):
+    manager, done = Manager(), threading.Event()
+    arrays = [rb.device_put(X, laid("x")), rb.device_put(np.int32(7)), rb.device_put(X > 30, laid(None, "x"))]
+    paths = [tmp_path / name for name in "abc"]
+    manager.serialize_with_paths(arrays, paths, on_commit_callback=done.set)
+    for x in arrays:
+        x.delete()  # their values are copied
+    manager.wait_until_finished()
+    assert done.is_set()
+    metadata = json.loads((tmp_path / "a" / ".zarray").read_text())
+    assert metadata["shape"] == [8, 8] and metadata["dtype"] == "<f4" and metadata["zarr_format"] == 2
+    assert metadata["chunks"] == [8 // laid("x").num_devices, 8]
+    a, b, c = manager.deserialize_with_paths([laid(None, "x"), rb.devices()[0], laid()], paths)
+    np.testing.assert_array_equal(a, X)
+    np.testing.assert_array_equal(c, X > 30)
+    assert b.item() == 7 and a.sharding == laid(None, "x")
+
+
+def test_other_shapes_and_dtypes_than_on_disk(tmp_path, laid):
+    spec = serialization.get_tensorstore_spec(tmp_path / "w", ocdbt=True)
+    serialization.run_serialization([rb.device_put(X, laid("x"))], [spec])
+    more, less = serialization.run_deserialization(
+        [laid("x"), laid()], [spec, spec], [(10, 4), (2, 8)], ["bfloat16", None]
+    )
+    np.testing.assert_array_equal(np.asarray(more, "f4"), np.pad(X[:, :4], ((0, 2), (0, 0))))
+    assert more.dtype.name == "bfloat16" and less.dtype == X.dtype
+    np.testing.assert_array_equal(less, X[:2])
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "complex64"])
+def test_dtypes_and_drivers(tmp_path, driver, dtype):
+    x = rb.device_put(X.astype("f4")).astype(dtype)
+    spec = serialization.get_tensorstore_spec(tmp_path / "w", driver=driver)
+
+    async def there_and_back():
+        await serialization.async_serialize(x, spec)
+        return await serialization.async_deserialize(x.sharding, spec)
+
+    found = asyncio.run(there_and_back())
+    assert found.dtype == x.dtype and (found == x).all()
+
+
+def test_what_goes_wrong_is_told_later(tmp_path):
+    x = rb.device_put(X)
+    manager = Manager()
+    manager.serialize_with_paths([x], [tmp_path / "w"])
+    manager.serialize_with_paths([x[:3]], [tmp_path / "w"])
+    with pytest.raises(Exception, match="w"):
+        manager.wait_until_finished()
+    manager.check_for_errors()  # told once
+    with pytest.raises(rb.store.CheckpointError, match="nowhere"):
+        manager.deserialize_with_paths([x.sharding], [tmp_path / "nowhere"])
+    with pytest.raises(TypeError, match="ndarray"):
+        manager.serialize_with_paths([X], [tmp_path / "v"])
+    with pytest.raises(ValueError, match="tensorstore_specs has 0 entries for 1 arrays"):
+        manager.serialize([x], [])
+
+    def fails():
+        raise RuntimeError("as a user would")
+
+    manager.serialize_with_paths([x], [tmp_path / "u"], on_commit_callback=fails)
+    with pytest.raises(RuntimeError, match="as a user would"):
+        manager.wait_until_finished()
+
+
+def test_specs():
+    spec = serialization.get_tensorstore_spec
+    assert spec("gs://b/run/w", ocdbt=True)["kvstore"] == {
+        "driver": "ocdbt", "base": {"driver": "gcs", "bucket": "b", "path": "run"}, "path": "w",
+    }  # fmt: skip
+    assert spec("/run/w", ocdbt=True, process_idx=1)["kvstore"]["base"]["path"] == "/run/process_1"
+    assert serialization.is_remote_storage(spec("s3://b/w"))
+    assert not serialization.is_remote_storage(spec("/w"))
+    for path in ("run/w", "ftp://host/w"):
+        with pytest.raises(ValueError, match="get_tensorstore_spec"):
+            spec(path)
