@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rabbet.program.interned import Alive
+from rabbet.program.manual_axes import ManualAxisType
 from rabbet.program.over_devices import OverDevices, fitted_over, part_of, with_part
 from rabbet.program.places import places_in
 from rabbet.runtime.array_parts import bring_to, from_host_parts, join_arrays
@@ -21,6 +22,7 @@ __all__ = [
     "Alive",
     "DeviceGroup",
     "EverywhereSharding",
+    "ManualAxisType",
     "OrderedSharding",
     "OverDevices",
     "Shard",

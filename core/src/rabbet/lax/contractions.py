@@ -54,6 +54,11 @@ class DotAlgorithmPreset(enum.Enum):
     """
 
     DEFAULT = None  # what the compiler chooses for the dtypes
+    # Of two floats of 8 bits in any formats; FAST_ACCUM may round sums on the way.
+    ANY_F8_ANY_F8_F32 = DotAlgorithm("any_f8", "any_f8", "f32")
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = DotAlgorithm("any_f8", "any_f8", "f32", allow_imprecise_accumulation=True)
+    ANY_F8_ANY_F8_ANY = DotAlgorithm("any_f8", "any_f8", "any")
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = DotAlgorithm("any_f8", "any_f8", "any", allow_imprecise_accumulation=True)
     F16_F16_F16 = DotAlgorithm("f16", "f16", "f16")
     F16_F16_F32 = DotAlgorithm("f16", "f16", "f32")
     BF16_BF16_BF16 = DotAlgorithm("bf16", "bf16", "bf16")

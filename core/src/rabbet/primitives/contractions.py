@@ -42,6 +42,12 @@ def dot_general_aval(
         checks.same_dtype("dot_general", x, y)
     checks.axes_valid("dot_general (left operand)", (*lhs_contract, *lhs_batch), x.ndim)
     checks.axes_valid("dot_general (right operand)", (*rhs_contract, *rhs_batch), y.ndim)
+    algorithm = getattr(precision, "algorithm", None)
+    if algorithm is not None and algorithm.lhs_precision_type == "any_f8" and not small_floats(x, y):
+        raise TypeError(
+            f"dot_general with precision {precision!r} multiplies floats of 8 bits, got {x.str_short()} and "
+            f"{y.str_short()}\n  to fix: convert both, or choose another precision"
+        )
     _paired("contracting", x, y, lhs_contract, rhs_contract)
     _paired("batch", x, y, lhs_batch, rhs_batch)
     batch = [x.shape[d] for d in lhs_batch]
@@ -120,7 +126,7 @@ def lower_dot_general(op: Site, x: str, y: str) -> str:
     batch = f", batching_dims = {int_list(lhs_batch)} x {int_list(rhs_batch)}" if lhs_batch else ""
     contract = f", contracting_dims = {int_list(lhs_contract)} x {int_list(rhs_contract)}"
     return op.emit(
-        f"stablehlo.dot_general {x}, {y}{batch}{contract}{accuracy(op.params.get('precision'))} : "
+        f"stablehlo.dot_general {x}, {y}{batch}{contract}{accuracy(op.params.get('precision'), a, b)} : "
         f"({a.mlir}, {b.mlir}) -> {op.out.mlir}"
     )
 
@@ -140,13 +146,19 @@ def lower_in_bytes(op: Site, x: str, y: str) -> str:
     return inlining.inline(op, parts, [x, y])
 
 
-def accuracy(precision: Any) -> str:
+def accuracy(precision: Any, x: ShapedArray, y: ShapedArray) -> str:
     """The attributes that say how exactly to multiply: a pair of precisions, or a named algorithm."""
     if precision is None:
         return ""
     if type(precision) is tuple:  # an algorithm is a named one
         return f", precision = [{', '.join([p.name for p in precision])}]"
-    fields = ", ".join([f"{name} = {_mlir(value)}" for name, value in precision.algorithm._asdict().items()])
+    algorithm = precision.algorithm
+    if algorithm.lhs_precision_type == "any_f8":
+        algorithm = algorithm._replace(
+            lhs_precision_type=dtypes.spec(x.dtype).mlir, rhs_precision_type=dtypes.spec(y.dtype).mlir,
+            accumulation_type="f32",
+        )  # fmt: skip
+    fields = ", ".join([f"{name} = {_mlir(value)}" for name, value in algorithm._asdict().items()])
     return f", precision = [DEFAULT, DEFAULT], algorithm = <{fields}>"
 
 

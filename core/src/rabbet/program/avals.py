@@ -15,6 +15,7 @@ from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
+from rabbet.program.manual_axes import PLAIN, ManualAxisType
 from rabbet.program.over_devices import stands_for
 from rabbet.program.unplaced import Unplaced
 
@@ -202,6 +203,21 @@ class ShapedArray:
         are told otherwise.
         """
         return None if self.spread is None else self.spread.memory
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """What the type says of axes of a mesh along which devices compute by themselves."""
+        spread = self.spread
+        if spread is None:
+            return PLAIN
+        return ManualAxisType(
+            varying=spread.varying, unreduced=spread.unreduced, reduced=spread.reduced
+        )
+
+    @property
+    def vma(self) -> frozenset:
+        """The names of the axes along which values of this type may differ: ``mat.varying``."""
+        return frozenset() if self.spread is None else self.spread.varying
 
     def stands_for(self, other: Any) -> Any:
         """Whether a value of this type may stand where one of type ``other`` is expected, as far as types

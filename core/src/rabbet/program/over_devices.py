@@ -39,6 +39,10 @@ class OverDevices:
     __slots__ = ()
     # The memory in which values of the type lie; None: this says nothing of it.
     memory: str | None = None
+    # Names of axes along which devices compute by themselves: see ``ManualAxisType``.
+    varying: Any = frozenset()
+    unreduced: Any = frozenset()
+    reduced: Any = frozenset()
 
     def results(self, op: Op, avals: Any, outs: Any) -> Any:
         """The types of an operation's results, of which at least one operand has such a type.
@@ -155,6 +159,21 @@ class Several(OverDevices):
     def memory(self) -> Any:  # type: ignore[override]
         """That of the part that has one."""
         return next(filter(None, [part.memory for part in self.parts]), None)
+
+    @property
+    def varying(self) -> Any:  # type: ignore[override]
+        """The axes that any part names."""
+        return frozenset().union(*[part.varying for part in self.parts])
+
+    @property
+    def unreduced(self) -> Any:  # type: ignore[override]
+        """The axes that any part names."""
+        return frozenset().union(*[part.unreduced for part in self.parts])
+
+    @property
+    def reduced(self) -> Any:  # type: ignore[override]
+        """The axes that any part names."""
+        return frozenset().union(*[part.reduced for part in self.parts])
 
     def before(self) -> Any:
         """What each part says there."""

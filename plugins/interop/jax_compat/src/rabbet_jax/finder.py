@@ -19,6 +19,7 @@ from typing import Any
 from rabbet.errors import MissingPluginError
 
 from rabbet_jax.defaults import take_defaults, take_name, take_words
+from rabbet_jax.inner_names import BROUGHT, HOMES, INNER
 from rabbet_jax.level import JAX_VERSION, numbers
 from rabbet_jax.touched import absent
 
@@ -75,6 +76,10 @@ class Served(types.ModuleType):
         full = f"{self.__name__}.{name}"
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in BROUGHT.get(self.__name__, "").split():
+            homes = map(_import_if_there, HOMES)
+            _namespace(self)[name] = next(getattr(home, name) for home in homes if hasattr(home, name))
+            return _namespace(self)[name]
         private = self.__name__.startswith("jax._src.")
         # Where a name is a module only by being imported.
         alone = private or _namespace(self).get("_open_below")
@@ -131,9 +136,11 @@ def _open_above(rest):
 
 
 def _of_rabbet(rest):
-    """The module of Rabbet that ``jax.<rest>`` shows, or None."""
+    """The module of Rabbet, or of jaxlib, that ``jax.<rest>`` shows, or None."""
     if not rest:
         return importlib.import_module("rabbet")
+    if rest == JAXLIBS or rest.startswith(f"{JAXLIBS}."):
+        return _import_if_there("jaxlib" + rest.removeprefix("extend"))
     if rest.partition(".")[0] not in SHOWN:
         return None
     found = _import_if_there(f"rabbet.{rest}")
@@ -147,6 +154,8 @@ def _of_rabbet(rest):
 
 # Modules that use public names of jax alone: where jax is installed, they are run from its files, on Rabbet.
 OF_JAX = ("experimental.pallas.ops",)
+# What jax shows of jaxlib's own, as it is: the bindings of MLIR.
+JAXLIBS = "extend.mlir"
 # What jaxlib asks JAX for when it takes an array over several devices apart; without it, it does so alone.
 OF_JAXLIB = ("_src.sharding_impls",)
 
@@ -186,10 +195,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec):
         module = Served(spec.name)
         _namespace(module)["_sources"] = spec.loader_state
+        inner, why = INNER.get(spec.name, ("", None))
         _namespace(module)["_absent"] = frozenset(
-            " ".join([getattr(source, "ABSENT", "") for source in spec.loader_state]).split()
+            " ".join([inner, *[getattr(source, "ABSENT", "") for source in spec.loader_state]]).split()
         )
-        _namespace(module)["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
+        _namespace(module)["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), why)
         _namespace(module)["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
         _namespace(module)["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module

@@ -30,6 +30,7 @@ class Varying(OverDevices):
     __slots__ = ("axes", "names", "__weakref__")
     axes: frozenset
     names: frozenset
+    varying = property(lambda self: self.names)
 
     def __new__(cls, axes):
         key = frozenset(axes)

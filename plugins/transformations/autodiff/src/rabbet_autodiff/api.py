@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.errors import MissingRule
@@ -15,6 +15,7 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken, values_at
+from rabbet_autodiff.pullback import Closed, Pullback
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -235,78 +236,6 @@ def _vjp(
     pull = Pullback(fun, recording, flat.out_tree, treedef, [typeof(o) for o in outs], leaves)
     out = tree.unflatten(flat.out_tree, outs)
     return (out, pull, flat.plain_aux()) if has_aux else (out, pull)
-
-
-class Pullback:
-    """What ``vjp`` returns to pull cotangents back with. It is a pytree of the values that the forward pass
-    kept, so a compiled function may return and take it.
-    """
-
-    def __init__(
-        self, fun: Any, recording: Any, out_tree: Any, in_tree: Any, out_avals: Any, primals: Any
-    ) -> None:
-        self.fun, self.recording, self.out_tree, self.in_tree = fun, recording, out_tree, in_tree
-        self.out_avals, self.primals = out_avals, [typeof(p) for p in primals]
-        self.parts: tuple[Any, Any] | None = None
-
-    @property
-    def out_nzs(self) -> tuple[bool | dict[Any, Any], ...] | bool:
-        """Which outputs have a tangent that is not zero throughout: bools in a pytree like the output."""
-        return tree.unflatten(self.out_tree, [v is not None for v in self.recording.outputs])
-
-    @folded
-    def __call__(self, cotangent: Any) -> tuple[Value | dict[Any, Any], ...]:
-        leaves, treedef = tree.flatten(cotangent)
-        checks.same_structure(
-            "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
-        )
-        # Of an output without derivatives, an integer, anything of its own type is as good as a float0.
-        wanted = [tangent_aval(a) for a in self.out_avals]
-        cotangents = [
-            zero_tangent(a) if a.dtype != w.dtype and aval_of(ct).strong() == a.strong() else taken(ct)
-            for ct, a, w in zip(leaves, self.out_avals, wanted, strict=True)
-        ]
-        checks.same_types(
-            "vjp", self.fun, [aval_of(c) for c in cotangents], wanted, checks.cotangent_name(self.out_tree)
-        )
-        results = self.recording.pull(cotangents)
-        return tree.unflatten(
-            self.in_tree, [given_back(g, a) for g, a in zip(results, self.primals, strict=True)]
-        )
-
-    def flatten(self) -> Any:
-        """The values that the forward pass kept, and everything else."""
-        if self.parts is None:
-            program, values = self.recording.program()
-            kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
-            self.parts = values, Closed(self.recording._replace(equations=[]), program, kept)
-        return self.parts
-
-    @classmethod
-    def unflatten(cls, static: Any, values: Any) -> Any:
-        """The function that pulls back with other values in the places of those that were kept."""
-        recording = static.recording.with_values(static.program, values)
-        fun, out_tree, in_tree, out_avals, primals = static.kept
-        made = cls(fun, recording, out_tree, in_tree, out_avals, [])
-        made.primals, made.parts = primals, (list(values), static)
-        return made
-
-
-class Closed(NamedTuple):
-    """What is the same for all values that a ``Pullback`` may hold; equal to itself only."""
-
-    recording: modes.Recording
-    program: object
-    kept: tuple
-
-    def __eq__(self, other: Any) -> Any:
-        return self is other
-
-    def __hash__(self) -> Any:
-        return id(self)
-
-
-tree.register_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
 def linearize(

@@ -11,8 +11,8 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes
-from rabbet_autodiff.api import Closed
 from rabbet_autodiff.functions import Flat, given_back
+from rabbet_autodiff.pullback import Closed
 
 if TYPE_CHECKING:
     from rabbet.typing import Value

@@ -24,6 +24,7 @@ from rabbet.nn import (
 from rabbet.nn.initializers import glorot_normal, normal, ones, zeros
 
 logsoftmax = log_softmax
+glorot, randn = glorot_normal, normal
 IMAGES = ("NHWC", "HWIO", "NHWC")
 
 

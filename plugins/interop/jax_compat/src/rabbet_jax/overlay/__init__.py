@@ -9,6 +9,7 @@ from rabbet.extend.cells import Cell
 from rabbet.extend.wrapping import wraps
 from rabbet_jax.overlay.ad_checkpoint import checkpoint, remat
 from rabbet_jax.own_types import own_types
+from rabbet_jax.user_contexts import UserContext
 from rabbet_jax.vmappable import vmap
 
 # Of packages that may be missing; libraries read these names without calling them.
@@ -108,7 +109,19 @@ def typeof(x):
 float0 = rb.dtypes.float0
 
 
+def make_user_context(default_value=None):
+    """A value of one's own that is part of the key of compiled functions: ``context(value)`` sets it for a
+    ``with`` block, and functions that are called there are traced again for another value.
+
+    Args:
+      default_value: the value outside of such blocks; values can be hashed.
+    """
+    return UserContext(default_value)
+
+
 def __getattr__(name):
+    if name in ("empty_ref", "free_ref"):
+        return getattr(rb.ref, name)
     if name == "pmap" and not hasattr(rb, "pmap"):
         return _pmap
     if name in ("get_abstract_mesh", "use_abstract_mesh"):

@@ -48,5 +48,49 @@ def safe_map(f, *sequences):
     return [f(*values) for values in zip(*sequences, strict=True)]
 
 
-ABSENT = "argnums_partial donation_vector flatten_axes rebase_donate_argnums shaped_abstractify"
+def shaped_abstractify(x):
+    """The type of an array or a number."""
+    return rb.typeof(x)
+
+
+def rebase_donate_argnums(donate_argnums, static_argnums):
+    """Numbers of arguments as they are without the static ones, in order.
+
+    Raises:
+      ValueError: if an argument is both.
+    """
+    if both := set(donate_argnums) & set(static_argnums):
+        raise ValueError(f"arguments {sorted(both)} cannot be both static and donated")
+    return tuple(sorted({n - sum(s < n for s in static_argnums) for n in donate_argnums}))
+
+
+def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
+    """For each leaf of ``(args, kwargs)`` whether its argument is donated.
+
+    Args:
+      donate_argnums, donate_argnames: which are.
+      in_tree: the structure of ``(args, kwargs)``, or of ``args`` where ``kws`` is False.
+    """
+    whole = rb.tree_util.tree_unflatten(in_tree, [0] * in_tree.num_leaves)
+    args, kwargs = whole if kws else (whole, {})
+    given = [(i in donate_argnums, a) for i, a in enumerate(args)]
+    given += [(name in donate_argnames, a) for name, a in sorted(kwargs.items())]
+    return tuple([donated for donated, a in given for _ in range(rb.tree_util.tree_structure(a).num_leaves)])
+
+
+def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
+    """``axis_tree``, a prefix of a structure, with an entry for each of its leaves; None is an entry.
+
+    Raises:
+      ValueError: if it is no prefix.
+    """
+    whole = rb.tree_util.tree_unflatten(treedef, [0] * treedef.num_leaves)
+    try:
+        return rb.tree.broadcast_prefix(axis_tree, whole, lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(f"{name} does not fit: {error}") from None
+
+
+WHY = "an inner part of how JAX calls functions", "rabbet.jit takes static and donated arguments by itself"
+ABSENT = "argnums_partial"
 __all__ = ["DebugInfo", "debug_info", "flatten_fun", "flatten_fun_nokwargs"]

@@ -19,7 +19,8 @@ Atom = Var | Literal
 JaxprEqn = Equation
 AxisSize = Any
 
-ABSENT = "ParamDict eval_context max_dim min_dim"
+ABSENT = "ParamDict"
+Value = Any
 # By type: how its abstract value is found. Libraries add their own; Rabbet asks `__array__` of those.
 pytype_aval_mappings = dict.fromkeys((np.ndarray, rb.Array, bool, int, float, complex), rb.typeof)
 
@@ -124,6 +125,21 @@ def get_opaque_trace_state(convention=None):
 def is_constant_dim(d):
     """Whether a size of a dimension is a number, as every size is here."""
     return isinstance(d, int | np.integer)
+
+
+def max_dim(d1, d2):
+    """The greater of two sizes of dimensions."""
+    return d1 if d1 >= d2 else d2
+
+
+def min_dim(d1, d2):
+    """The smaller of two sizes of dimensions."""
+    return d2 if d1 >= d2 else d1
+
+
+def eval_context():
+    """A ``with`` block outside of every transformation: what is called there is computed."""
+    return ensure_compile_time_eval()
 
 
 def mapped_aval(size, axis, aval):

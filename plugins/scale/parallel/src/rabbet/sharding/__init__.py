@@ -9,16 +9,20 @@ from rabbet_parallel.resharding import auto_axes, explicit_axes, reshard
 from rabbet_parallel.specs import PartitionSpec
 
 from rabbet.extend.functions import public_module as _public_module
-from rabbet.extend.sharding import Sharding, SingleDeviceSharding
+from rabbet.extend.sharding import ManualAxisType, Sharding, SingleDeviceSharding
+
+UnreducedKind = vars(ManualAxisType)["kinds"]
 
 __all__ = [
     "AbstractMesh",
     "AxisType",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "UnreducedKind",
     "auto_axes",
     "explicit_axes",
     "get_abstract_mesh",

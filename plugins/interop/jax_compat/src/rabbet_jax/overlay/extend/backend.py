@@ -3,8 +3,6 @@
 import rabbet as rb
 from rabbet.extend.backend import running_platforms
 
-ABSENT = "clear_backends get_compile_options register_backend_factory"
-
 
 class Backend:
     """A client with what JAX's has as methods; all else is the client's."""
@@ -59,10 +57,23 @@ def get_default_device():
     return rb.numpy.asarray(0).device
 
 
+def backend_xla_version(platform=None):
+    """The version of XLA of a plugin of PJRT that tells it, else None."""
+    return getattr(get_backend(platform), "xla_version", None)
+
+
+def clear_in_memory_compilation_cache():
+    """Forget what was compiled; it is compiled again, or read from the disk, when it is called."""
+    rb.clear_caches()
+
+
 def backends():
     """The clients of the platforms that run, by their names; the default one is started."""
     rb.devices()
     return {platform: get_backend(platform) for platform in running_platforms()}
 
 
-__all__ = ["backends", "get_backend", "get_default_device"]
+__all__ = [
+    "backend_xla_version", "backends", "clear_in_memory_compilation_cache", "get_backend",
+    "get_default_device",
+]  # fmt: skip

@@ -2,10 +2,13 @@
 
 import itertools
 
-ABSENT = (
-    "seed_with_impl threefry2x32_p threefry_2x32 threefry_prng_impl rbg_prng_impl unsafe_rbg_prng_impl"
-)
+from rabbet_jax.named import primitive_named
 
+IMPLEMENTATIONS = {
+    "threefry_prng_impl": "threefry2x32",
+    "rbg_prng_impl": "rbg",
+    "unsafe_rbg_prng_impl": "unsafe_rbg",
+}
 _unnamed = itertools.count(1)
 
 
@@ -32,3 +35,53 @@ def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unn
         fold_in=fold_in,
         random_bits=lambda data, shape, width: random_bits(data, width, shape),
     )
+
+
+def __getattr__(name):
+    if name in IMPLEMENTATIONS:
+        from rabbet import random
+
+        return random.key_dtype(IMPLEMENTATIONS[name]).generator
+    if name == "threefry2x32_p":
+        return primitive_named(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def random_seed(seeds, impl):
+    """Keys of a generator from an array of seeds, of its shape."""
+    import rabbet as rb
+    from rabbet import random
+
+    seeds = rb.numpy.asarray(seeds)
+    make = lambda seed: random.key(seed, impl=getattr(impl, "name", impl))
+    for _ in range(seeds.ndim):
+        make = rb.vmap(make)
+    return make(seeds)
+
+
+def seed_with_impl(impl, seed):
+    """Keys of a generator from an array of seeds."""
+    return random_seed(seed, impl)
+
+
+def threefry_2x32(keypair, count):
+    """The Threefry hash of a pair of words for each of an array of counters.
+
+    Args:
+      keypair: two uint32 scalars, or an array of two.
+      count: a uint32 array: the first half of its elements counts the high words, the other the low ones.
+
+    Returns:
+      a uint32 array of the shape of ``count``.
+    """
+    import rabbet.numpy as rnp
+
+    first, second = keypair
+    flat = rnp.asarray(count).reshape(-1)
+    if flat.dtype != "uint32":
+        raise TypeError(f"threefry_2x32 takes counters of uint32, got {flat.dtype}")
+    odd = flat.size % 2
+    even = rnp.concatenate([flat, rnp.zeros((odd,), "uint32")])
+    halves = rnp.split(even, 2)
+    out = rnp.concatenate(primitive_named("threefry2x32_p")(first, second, *halves))
+    return (out[:-1] if odd else out).reshape(rnp.shape(count))

@@ -6,6 +6,13 @@ import numpy as np
 import rabbet as rb
 from rabbet import lax
 from rabbet_jax.named import primitive_named
+from rabbet_jax.window_shapes import (
+    conv_general_permutations,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose_shape_tuple,
+    reduce_window_shape_tuple,
+)
 
 
 @functools.wraps(lax.cond)
@@ -22,6 +29,38 @@ def dtype(x, *, align_type=None):
         hasattr(x, "shape") and not isinstance(x, (np.dtype, type))  # dtypes have one, too
     )
     return rb.dtypes.canonicalize(rb.typeof(x).dtype if is_value else x)
+
+
+def dce_sink(val, *, prevent_mlir_dce=False):
+    """Keep what computes ``val`` while programs are pruned; the compiler may still drop it.
+
+    Args:
+      val: a pytree of arrays.
+      prevent_mlir_dce: not offered: what the compiler must not drop is returned, or goes to ``io_callback``.
+    """
+    if prevent_mlir_dce:
+        raise NotImplementedError("dce_sink: return the value, or hand it to io_callback, to compute it")
+
+
+def shape_as_value(shape):
+    """A shape as an array of int32."""
+    return rb.numpy.asarray(tuple(shape), "int32").reshape(len(tuple(shape)))
+
+
+def one_minus_square(x):
+    """``1 - x**2``, computed as ``(1 + x) * (1 - x)``, exact near 1, with the derivative ``-2 * x``."""
+    return _one_minus_square(rb.numpy.asarray(x))
+
+
+@functools.cache
+def _with_derivative():
+    product = rb.custom_jvp(lambda x: (1 + x) * (1 - x))
+    product.defjvp(lambda primals, tangents: (product(*primals), -2 * primals[0] * tangents[0]))
+    return product
+
+
+def _one_minus_square(x):
+    return _with_derivative()(x)
 
 
 def __getattr__(name):

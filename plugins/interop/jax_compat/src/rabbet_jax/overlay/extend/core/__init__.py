@@ -27,7 +27,6 @@ from rabbet_jax.overlay.core import (
 from rabbet_jax.overlay.api_util import DebugInfo
 from rabbet_jax.traces import begin
 
-ABSENT = "Token AbstractToken InconclusiveDimensionOperation create_call_primitive gensym"
 array_types = {rb.Array, np.ndarray, *np.ScalarType}
 no_effects: frozenset = frozenset()
 Effects = frozenset

@@ -1,0 +1,106 @@
+"""Further names of JAX's public modules: values, and what those say that only mean something inside JAX."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet_jax import window_shapes
+from rabbet_jax.overlay import api_util, core, sharding
+from rabbet_jax.overlay import lax as overlay_lax
+from rabbet_jax.overlay.extend import random as extend_random
+from rabbet_jax.user_contexts import UserContext
+
+
+def test_a_context_of_ones_own_is_part_of_the_key():
+    context, seen = UserContext(0), []
+
+    @rb.jit
+    def f(x):
+        seen.append(context.value)
+        return x * context.value
+
+    results = [float(f(1.0))]
+    for value in (1, 2, 1):
+        with context(value):
+            results.append(float(f(1.0)))
+    context.set_global(5)
+    assert [*results, float(f(1.0))] == [0, 1, 2, 1, 5] and seen == [0, 1, 2, 5]
+    assert context.get_global() == 5
+    context.set_global(0)
+    with pytest.raises(rb.errors.ConfigError, match="unhashable"):
+        context([])
+
+
+def test_flat_arguments():
+    structure = rb.tree_util.tree_structure(((1, (2, 3)), {"k": 1, "a": 2}))
+    assert api_util.donation_vector((1,), ("k",), structure) == (False, True, True, False, True)
+    assert api_util.rebase_donate_argnums((3, 4), (0, 1)) == (1, 2)
+    with pytest.raises(ValueError, match=r"arguments \[1\] cannot be both"):
+        api_util.rebase_donate_argnums((1,), (1,))
+    pair = rb.tree_util.tree_structure((1, (2, 3)))
+    assert api_util.flatten_axes("axes", pair, (None, 1)) == [None, 1, 1]
+    with pytest.raises(ValueError, match="axes does not fit"):
+        api_util.flatten_axes("axes", pair, (0, (1,)))
+    assert core.max_dim(2, 3) == 3 and core.min_dim(2, 3) == 2
+
+
+def test_shapes_of_windows():
+    numbers = ("NHWC", "HWIO", "NHWC")
+    assert window_shapes.conv_general_permutations(numbers) == ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    shape = window_shapes.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME", numbers)
+    assert shape == (1, 8, 8, 4)
+    shape = window_shapes.conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (1, 1), [(0, 0), (0, 0)])
+    assert shape == (1, 4, 6, 6)
+    padding = [(1, 1), (0, 0)]
+    assert window_shapes.reduce_window_shape_tuple((8, 8), (2, 2), (2, 2), padding, (2, 2)) == (8, 7)
+    shape = window_shapes.conv_transpose_shape_tuple((1, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", numbers)
+    assert shape == (1, 16, 16, 4)
+
+
+def test_small_functions():
+    near = 1 - 2**-20
+    np.testing.assert_allclose(overlay_lax.one_minus_square(near), 1 - near**2, rtol=1e-6)
+    np.testing.assert_allclose(rb.grad(overlay_lax.one_minus_square)(0.3), -0.6, rtol=1e-6)
+    assert overlay_lax.shape_as_value((2, 3)).tolist() == [2, 3] and overlay_lax.shape_as_value(()).size == 0
+    assert overlay_lax.dce_sink(rnp.ones(2)) is None
+    one = sharding.make_single_device_sharding(rb.devices()[0])
+    assert one == rb.device_put(1.0, rb.devices()[0]).sharding
+    assert sharding.AbstractDevice("cpu", None, "cpu") == sharding.AbstractDevice("cpu", None, "cpu")
+
+
+def test_random_bits():
+    keys = extend_random.random_seed(np.arange(3), impl=extend_random.threefry_prng_impl)
+    expected = [rb.random.key_data(rb.random.key(seed)) for seed in range(3)]
+    np.testing.assert_array_equal(rb.random.key_data(keys), expected)
+    # The vectors of the Threefry paper's reference implementation, 20 rounds.
+    ones = np.uint32(0xFFFFFFFF)
+    bits = extend_random.threefry_2x32(np.array([ones, ones]), np.array([ones, ones]))
+    assert [hex(int(b)) for b in bits] == ["0x1cb996fc", "0xbb002be7"]
+    with pytest.raises(TypeError, match="counters of uint32, got int32"):
+        extend_random.threefry_2x32(np.array([1, 2], "uint32"), np.arange(2, dtype="int32"))
+
+
+def test_served(tmp_path):
+    file = pathlib.Path(tmp_path / "served.py")
+    file.write_text(
+        "import jax, jax.interpreters.mlir as mlir, jax.extend.core.primitives as primitives\n"
+        "from jax.extend.mlir import ir\n"
+        "import jax.extend.mlir.dialects.stablehlo as hlo\n"
+        "from jax.experimental.sparse.util import vmap\n"
+        "export = mlir.LoweringParameters().for_export\n"
+        "print(ir.Context.__module__, hlo.AddOp.__name__, vmap is jax.vmap, export)\n"
+        "for name in (mlir.ir_attribute, primitives.random_gamma_p, jax.extend.sharding.GSPMDSharding):\n"
+        "    try:\n"
+        "        name()\n"
+        "    except NotImplementedError as error:\n"
+        "        print(str(error).splitlines()[-1].strip())\n"
+    )
+    ran = subprocess.run([sys.executable, "-m", "rabbet_jax", str(file)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    first, *rest = ran.stdout.splitlines()
+    assert first.startswith("jaxlib.mlir") and first.endswith("AddOp True False")
+    assert [line.startswith("to fix: ") for line in rest] == [True] * 3
