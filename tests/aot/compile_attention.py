@@ -1,6 +1,6 @@
 """Compile the gradient of attention for hardware that is not here, and print what memory it needs.
 
-    python tests/aot/compile_attention.py cuda h100 [table]
+    python tests/aot/compile_attention.py cuda h100 [table|cudnn]
 
 A line for each: the length, the implementation, bytes of temporary memory. With ``table`` a line for each
 size of heads and dtype, of a gradient with all that kernels offer.
@@ -49,5 +49,20 @@ def table(platform, topology):
             print(size, dtype, "kernels", kernels, flush=True)
 
 
+def cudnn(topology):
+    """Whether the compiler takes the calls of cuDNN: a line with the number of them that it leaves."""
+    x, b = rb.ShapeDtypeStruct((2, 256, 4, 64), "float16"), rb.ShapeDtypeStruct((1, 4, 256, 256), "float16")
+
+    def loss(q, k, v, b):
+        more = {"implementation": "cudnn", "is_causal": True}
+        return rb.nn.dot_product_attention(q, k, v, b, **more).astype("float32").sum()
+
+    lowered = rb.jit(rb.grad(loss, (0, 1, 2, 3))).trace(x, x, x, b).lower(platforms=("cuda",))
+    print(lowered.compile(topology=topology).as_text().count('custom_call_target="__cudnn$fmhaScaleBias'))
+
+
 if __name__ == "__main__":
-    (table if "table" in sys.argv else main)(*sys.argv[1:3])
+    if sys.argv[3:] == ["cudnn"]:
+        cudnn(sys.argv[2])
+    else:
+        (table if "table" in sys.argv else main)(*sys.argv[1:3])

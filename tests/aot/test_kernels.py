@@ -40,6 +40,19 @@ def test_the_memory_of_attention_grows_with_the_length(platform):
     assert long < plain / 4
 
 
+def test_the_compiler_takes_calls_of_cudnn(platform):
+    """It reads their descriptions; kernels are made where there is a GPU."""
+    if platform != "cuda":
+        pytest.skip("cuDNN is for GPUs")
+    script = SCRIPT.with_name("compile_attention.py")
+    ended = subprocess.run(
+        [sys.executable, str(script), "cuda", "h100", "cudnn"], capture_output=True, text=True, timeout=600,
+        check=False, env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.split() == ["2"]
+
+
 @pytest.mark.exhaustive
 def test_gradients_of_attention_for_all_sizes_of_heads(platform):
     """With a bias, segments, lengths and grouped heads: four kernels each, but where a TPU has no float16."""

@@ -66,8 +66,8 @@ def test_messages():
         nn.dot_product_attention(q, k, v, segment_ids=np.zeros((2, 5)))
     with pytest.raises(ValueError, match=r"segment_ids of keys must be of shape \(2, 5\)"):
         nn.dot_product_attention(q, k, v, segment_ids=(np.zeros((2, 5), int), np.zeros((2, 4), int)))
-    with pytest.raises(ValueError, match="implementation must be None or 'xla', not 'cudnn'"):
-        nn.dot_product_attention(q, k, v, implementation="cudnn")
+    with pytest.raises(ValueError, match=r"implementation='quick' is not installed\n  to fix: .*'xla'"):
+        nn.dot_product_attention(q, k, v, implementation="quick")
 
 
 def test_the_logarithms_of_the_sums():

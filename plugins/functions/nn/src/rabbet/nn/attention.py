@@ -43,8 +43,9 @@ def dot_product_attention(
       query_seq_lengths, key_value_seq_lengths: ``(batch,)``: how many of the queries and keys count.
       local_window_size: an int or a pair: how many keys before and after itself a query sees.
       implementation: None, which is what is installed for the platform (``rabbet-kernels`` brings kernels for
-        GPUs and TPUs), or ``"xla"``, plain operations, which can be exported for all platforms. (``"cudnn"``
-        names a library that this function does not use.)
+        GPUs and TPUs), or ``"xla"``, plain operations, which can be exported for all platforms; or the name
+        of one that is installed, which is then used or refused: ``rabbet-kernels`` brings ``"flash"``, and
+        ``"cudnn"`` for NVIDIA GPUs.
       return_residual: whether to return also the logarithm of the sum of the exponentials of the products.
       segment_ids: integers ``(batch, time)``, or a pair of those of queries and of keys: a query sees only
         keys of its own segment, as where several sequences are packed into one. (JAX has no such argument.)
@@ -64,10 +65,6 @@ def dot_product_attention(
       >>> rb.nn.dot_product_attention(x, x, x, is_causal=True).shape
       (2, 5, 4, 8)
     """
-    if implementation not in (None, "xla"):
-        raise ValueError(
-            f"dot_product_attention: implementation must be None or 'xla', not {implementation!r}"
-        )
     query, key, value = [as_array("dot_product_attention", x) for x in (query, key, value)]
     single = query.ndim == 3
     if single:
@@ -116,7 +113,9 @@ class Asked(NamedTuple):
 
 def by_platform(query, key, value, asked, implementation):
     """The results by what is installed for the platform, else by plain operations."""
-    others = {} if implementation == "xla" else implementations.for_platforms(query, key, value, asked)
+    others = {}
+    if implementation != "xla":
+        others = implementations.for_platforms(query, key, value, asked, implementation)
     if not others:
         return in_blocks(query, key, value, asked)
     names = "bias mask segments query_lengths key_lengths".split()
@@ -126,7 +125,9 @@ def by_platform(query, key, value, asked, implementation):
         return lambda q, k, v, more: list(attend(q, k, v, asked._replace(**more)))
 
     functions = {platform: given(attend) for platform, attend in others.items()}
-    return lax.platform_dependent(query, key, value, arrays, default=given(in_blocks), **functions)
+    if implementation is None:
+        functions["default"] = given(in_blocks)
+    return lax.platform_dependent(query, key, value, arrays, **functions)
 
 
 def in_blocks(query, key, value, asked):

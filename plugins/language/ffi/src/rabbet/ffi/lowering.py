@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rabbet.extend.native import registered_targets
+from rabbet.extend.native import all_native_calls, registered_targets
 from rabbet.extend.primitive import row_major
 from rabbet.ffi.registration import PLATFORMS
 
@@ -68,9 +68,11 @@ def ffi_lowering(
 
 
 def check_registered(name, platform):
-    """Refuse a function that nobody has registered: to call it could end the process."""
+    """Refuse a function that nobody has registered, and that no package says it calls (`rabbet.calls`): to
+    call it could end the process.
+    """
     known = registered_targets(PLATFORMS.get(platform, platform))
-    if name not in known:
+    if name not in known and not any(calls.knows(name) for calls in all_native_calls()):
         raise ValueError(
             f"no function is registered under the name {name!r} for the platform {platform!r}; register it "
             f"with rabbet.ffi.register_ffi_target({name!r}, pycapsule(library.Function), "
