@@ -44,7 +44,8 @@ class Attention:
             return self.why_not(platform, *arrays_and_asked)
         if self.supports is None or self.supports(platform, *arrays_and_asked):
             return None
-        return "cannot do what was asked for", f"queries {arrays_and_asked[0].dtype}{list(arrays_and_asked[0].shape)}"
+        query = arrays_and_asked[0]
+        return "cannot do what was asked for", f"queries {query.dtype}{list(query.shape)}"
 
 
 def installed() -> tuple[Attention, ...]:
