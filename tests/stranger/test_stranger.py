@@ -42,6 +42,11 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-callbacks",
         "rabbet-pallas",
         "rabbet-unrolled",
+        "rabbet-random",
+        "rabbet-ref",  # which rabbet-random requires
+        "rabbet-testing",
+        "rabbet-chance",
+        "rabbet-posit",
     }
 
 
@@ -53,7 +58,7 @@ def test_it_is_loaded_when_first_touched_and_not_before():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["rabbet-enclose", "rabbet-roots"])
+@pytest.mark.parametrize("name", ["rabbet-enclose", "rabbet-roots", "rabbet-chance", "rabbet-posit"])
 def test_the_program_of_its_readme(name, capsys):
     readme = (EXAMPLES / name / "README.md").read_text()
     code, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL).groups()

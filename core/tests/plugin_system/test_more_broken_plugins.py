@@ -28,6 +28,13 @@ def broken_limits():
     raise ZeroDivisionError("limits")
 
 
+def broken_decode(codes):
+    raise NameError("name 'int32' is not defined")
+
+
+UNKNOWN = {"numpy_dtype": None, "mlir": None, "finfo": None, "codes": "int16", "compute": "float32"}
+
+
 class Reversed:
     min, max = 1.0, -1.0
 
@@ -37,6 +44,10 @@ DTYPES = {
     "kind": ({"kind": "float"}, "its kind is 'float'.*one of the kinds b, i"),
     "stored": ({"numpy_dtype": "posit8"}, "NumPy does not know its numpy_dtype 'posit8'"),
     "limits": ({"finfo": broken_limits}, r"limits cannot be read \(ZeroDivisionError: limits\)"),
+    "decoded": (
+        {**UNKNOWN, "decode": broken_decode, "encode": broken_decode},
+        r"its decode raises NameError: name 'int32' is not defined \(\S*more_broken_plugins.py:\d+\).*int16",
+    ),
     "reversed": ({"finfo": Reversed}, "its smallest number 1.0 is not below its largest -1.0"),
     "overflow": ({"overflow": "wrap"}, "its overflow is 'wrap'.*'infinity', 'nan' or 'saturate'"),
 }  # fmt: skip

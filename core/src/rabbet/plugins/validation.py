@@ -135,6 +135,11 @@ def check_dtype(name: str, loaded: DTypeSpec) -> str | None:
         except Exception as error:
             if is_of_handler(error):
                 raise
+            if loaded.finfo is None and loaded.decode is not None:
+                return (
+                    f"its decode raises {type(error).__name__}: {error} ({address(loaded.decode)})\n"
+                    f"  to fix: it is a function of an array of {loaded.codes} that returns {loaded.compute}"
+                )
             return (
                 f"its limits cannot be read ({type(error).__name__}: {error})\n"
                 f"  to fix: give finfo=lambda: ..., what finfo or iinfo of {own} answers: min, max, bits"

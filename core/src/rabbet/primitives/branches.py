@@ -79,7 +79,9 @@ def steps_of_cond(op: Op, args: Any, run: Any) -> None:
 def body_cond(op: Any, interpreter: Any, args: Any) -> Any:
     index = args[0]
     leaves, (chosen, *structures) = payload_parts.take_apart(interpreter, bodies.entering(interpreter, args))
-    if chosen is not payload_parts.PLAIN:
+    if interpreter.threads and interpreter.carries:  # payloads are the values themselves
+        index = leaves[0]
+    elif chosen is not payload_parts.PLAIN:
         return interpreter.at_this_level(interpreter.predicate, op, args)
     structures = tuple(structures)
     avals = [typeof(x) for x in leaves[1:]]

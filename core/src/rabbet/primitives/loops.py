@@ -252,7 +252,7 @@ def body_while(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> lis
     )
     if interpreter.threads:
         test_made = deciding(test_made)
-    if decided is not payload_parts.PLAIN:
+    if decided is not payload_parts.PLAIN and not (interpreter.threads and interpreter.carries):
         return interpreter.at_this_level(interpreter.predicate, op, args)
     made, _, captured = bodies.interpret(
         interpreter, body, (*body_structures, *structures), [*body_avals, *avals], outputs=structures

@@ -8,7 +8,9 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.debug.showing.costs import Counter, peak_of
 from rabbet.debug.showing.page import amount
+from rabbet.extend.cost import Cost
 from rabbet.extend.passes import stage
+from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import typeof
 
 pytestmark = pytest.mark.needs("cpu", "jit")
@@ -87,6 +89,29 @@ def test_the_same_operation_costs_the_same_on_other_lines():
 
     found = counted(twice, X)
     assert found[1].transcendentals == found[2].transcendentals == 16
+
+
+def native(name, rule=None):
+    p = Primitive(f"{name}_of_test_show", lambda x: x)
+    p.rule("lower")(lambda op, x: op.custom_call("nobody_has_it", [x], [op.out])[0])
+    if rule is not None:
+        p.rule("cost")(rule)
+    return p
+
+
+def test_native_functions_cost_what_their_rules_say():
+    told = native("told", lambda op, x: Cost(flops=100.0 * x.size, bytes=7.0, transcendentals=3.0))
+    silent = native("silent")
+
+    def both(x):
+        y = told(x)
+        y = lax.scan(lambda c, _: (told(c), None), y, None, length=3)[0]
+        return silent(y)
+
+    found = counted(both, X)
+    assert (found[1].flops, found[1].accessed, found[1].transcendentals) == (1600.0, 7.0, 3.0)
+    assert found[2].flops == 3 * 1600.0
+    assert (found[3].flops, found[3].accessed) == (0.0, 128.0)
 
 
 def test_operations_with_effects_are_not_counted():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.errors import ConfigError, PluginError
 from rabbet.lowering import custom_calls
 from rabbet.runtime.arrays import memory_report
+from rabbet.runtime.compilation import custom_partitioning
 from rabbet.runtime.compilation.compile_failure import compile_failure
 from rabbet.runtime.jaxlib import adapter, hlo
 from rabbet.runtime.platforms import backends, compile_options, devices, hook_calls, topologies
@@ -115,7 +116,8 @@ def compile_ahead(lowering: Any, topology: Any = None, options: Any = None) -> A
     build.env_option_overrides = sorted(overrides.items())
     hook_calls.tell_hooks("compile_started", name=name, platform=platform, module_size=len(text))
     try:
-        exe = adapter.compile_unloaded(raw.client, lowering.module.text, adapter.device_list(raws), build)
+        with custom_partitioning.answering(lowering) as asking:
+            exe = adapter.compile_unloaded(raw.client, asking, adapter.device_list(raws), build)
     except adapter.XlaRuntimeError as error:
         message = str(error)
         if "No such compile option" in message:

@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from rabbet.lowering.custom_calls import PARTITIONED
+from rabbet.lowering.custom_calls import PARTITIONED, targets
 from rabbet.lowering.module import lower_program
 from rabbet.runtime.jaxlib import adapter, native_functions, raw_shards
+from rabbet.runtime.platforms import backends
 
 _asked: dict = {}  # the compilations under way, by name
 _names = itertools.count()
@@ -39,6 +40,8 @@ class Compilation:
         outs = [tiles(s, h) for s, h in zip(out_shapes, out_hlos, strict=True)]
         jaxpr, manual, ins, outs = partition(ins, outs)
         module = lower_program(jaxpr, self.lowering.platform, name=self.lowering.name, manual=manual)
+        # What the parts call: the program's own text does not name it.
+        backends.default_registry().get(self.lowering.platform).provide(targets(module.key_text))
         given = [raw_shards.tiled_hlo(*t) for t in outs]
         result = adapter.HloSharding.tuple_sharding(out_shape, given) if several else given[0]
         return module.key_text.encode(), [raw_shards.tiled_hlo(*t) for t in ins], result

@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.experimental.custom_partitioning import SdyShardingRule
+from rabbet.extend.backend import Backend
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
@@ -100,3 +101,24 @@ def test_the_kit_finds_a_wrong_rule():
     total.rule("partition")(lambda op, x: "i j -> i j")
     with pytest.raises(LawError, match="differ"):
         check_partition(total, [put(A, "x")])
+
+
+def test_a_function_that_only_the_parts_call_is_provided(monkeypatch):
+    """The program's own text does not name it."""
+    provided = []
+    provide = Backend.provide
+    noting = lambda self, targets: (provided.append(targets), provide(self, targets))[1]
+    monkeypatch.setattr(Backend, "provide", noting)
+    p = Primitive("called_by_parts", lambda x: x)
+
+    @p.rule("lower")
+    def lower(op, x):
+        (whole,) = op.in_avals
+        outs = [whole, ShapedArray(whole.shape[:1], "int32")]
+        return op.custom_call("lapack_spotrf_ffi", [x], outs, attributes={"uplo": "L"})[0]
+
+    p.rule("partition")(lambda op, x: "b n m -> b n m")
+    x = np.broadcast_to(np.eye(4, dtype=np.float32) * 4, (8, 4, 4))
+    out = jit(p)(put(x, "x"))
+    np.testing.assert_array_equal(out, np.eye(4) * 2 + 0 * x)
+    assert out.sharding.spec == P("x") and {"lapack_spotrf_ffi"} in provided

@@ -29,7 +29,7 @@ MATRIX_CALLS = ("gemm", "matmul", "Gemm")
 
 def flops(instruction: Instruction) -> float:
     """Operations of floating-point numbers, a multiplication and an addition as two: those of matrix products
-    and convolutions, and one for each element of others.
+    and convolutions, one for each element of others, and of native calls what their primitives' rules say.
     """
     return sum([own_flops(i) for i in inside(instruction)])
 
@@ -40,6 +40,8 @@ def matrix_flops(instruction: Instruction) -> float:
 
 
 def own_flops(i: Instruction) -> float:
+    if i.told is not None:
+        return i.told.flops + i.told.transcendentals
     found = products(i)
     if found:
         return found
@@ -116,6 +118,8 @@ def traffic(instruction: Instruction) -> float:
     TPU's VMEM, counts as nothing; of an array that is only cut from, the part counts.
     """
     i = instruction
+    if i.told is not None:
+        return i.told.bytes
     if i.opcode in FREE:
         return 0
     if i.opcode == "fusion" and i.called:

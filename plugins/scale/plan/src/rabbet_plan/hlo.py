@@ -7,6 +7,8 @@ import math
 from functools import cached_property
 from typing import Any
 
+from rabbet.extend.cost import Cost
+
 from rabbet_plan.wire import message, numbers, one, signed, text
 
 # XLA's element types by number: how they are written, and their bits.
@@ -79,8 +81,9 @@ class Instruction:
     """One instruction.
 
     Attributes: ``name``, ``opcode``, ``shape``, ``op_name`` (what the program calls it), ``id``,
-    ``operands``, ``users`` (that read it), ``called`` (computations) and ``fields``, all that the message
-    has, by number.
+    ``operands``, ``users`` (that read it), ``called`` (computations), ``told`` (of a native call, the
+    ``Cost`` that the rule of its primitive says, or None) and ``fields``, all that the message has, by
+    number.
     """
 
     def __init__(self, data: bytes):
@@ -95,6 +98,7 @@ class Instruction:
         self.operands: tuple[Instruction, ...] = ()
         self.users: list[Instruction] = []
         self.called: tuple[Computation, ...] = ()
+        self.told: Cost | None = None
 
     @property
     def parameter_number(self) -> int:

@@ -22,6 +22,7 @@ from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.hlo import Module
 from rabbet_plan.libraries import held_by_libraries
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
+from rabbet_plan.native import NativeCall, native_calls, tell_costs
 from rabbet_plan.positions import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
 from rabbet_plan.training import Training, training_of
@@ -85,6 +86,8 @@ class Plan:
       estimate: an ``Estimate``, None for hardware of which nothing is published.
       unknown_loops: how many loops have a number of rounds that is not known; each counts as one round.
       compile_seconds: how long it took to compile.
+      native_calls: ``NativeCall``s: the native functions that the program calls, and what the rules ``cost``
+        of their primitives say of them.
       transfers: bytes that go to the host's memory and come back in a step, ``to_host`` and ``from_host``.
       hardware: what is estimated with, or None.
 
@@ -118,6 +121,7 @@ class Plan:
     unknown_loops: int
     compile_seconds: float
     transfers: Transfers = NO_TRANSFERS
+    native_calls: tuple[NativeCall, ...] = ()
     hardware: Hardware | None = field(repr=False, default=None)
     hlo: str = field(repr=False, default="")
 
@@ -230,6 +234,8 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
     """The ``Plan`` of a compiled program."""
     proto = compiled.module_proto()
     module = Module(proto)
+    lowering = lowered.lowering
+    called = tell_costs(lowering.jaxpr, module, lowering.module.key_text, lowering.platform)
     mesh = mesh_of(lowered.spread, len(group))
     all_steps = steps(module)
     found = collectives(all_steps, mesh, len(group))
@@ -262,6 +268,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
         unknown_loops=len([s for s in all_steps if s.instruction.opcode == "while" and not counted(s)]),
         compile_seconds=seconds,
         transfers=transfers(all_steps),
+        native_calls=native_calls(all_steps, called),
         hardware=hardware,
         hlo=compiled.hlo_text(),
     )

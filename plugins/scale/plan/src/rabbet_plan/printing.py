@@ -90,6 +90,13 @@ def arithmetic_lines(plan: Plan) -> list[str]:
     products = f"{in_units(plan.matrix_flops)} in matrix products{share}"
     moved = f"{in_bytes(plan.traffic)} to and from memory"
     lines = [f"  arithmetic  {in_units(plan.flops)} FLOP, {products}; {moved}"]
+    for call in plan.native_calls:
+        what = f"{call.count} x {call.target}"
+        if call.flops is None or call.bytes is None:
+            lines.append(f"  native      {what}: no rule cost says what it does, so its FLOP count as none")
+        else:
+            by_rule = f"{in_units(call.flops)} FLOP, {in_bytes(call.bytes)} by the rule of its primitive"
+            lines.append(f"  native      {what}: {by_rule}")
     if plan.unknown_loops:
         loops = counted(plan.unknown_loops, "loop")
         lines.append(f"  note        {loops} with a number of rounds that is not known: counted once")
@@ -186,6 +193,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     found["transfers"] = plan.transfers._asdict()
     found["memory"] = dataclasses.asdict(plan.memory) | {"needed": plan.memory.needed}
     found["fits"] = plan.fits
+    found["native_calls"] = [dataclasses.asdict(c) for c in plan.native_calls]
     found["buffers"] = [dataclasses.asdict(b) for b in plan.buffers]
     found["exchanges"] = [dataclasses.asdict(e) | {"axes": list(e.axes)} for e in plan.exchanges]
     found["collectives"] = [

@@ -216,7 +216,8 @@ def show(fun, *args, file=None, **kwargs):
     as HLO, and as the compiler's HLO. Beside it stand the lines of your program, with what each costs.
 
     The program is traced, lowered and compiled, without the cache on disk; it is not run. What lines cost is
-    estimated for each operation by itself, by XLA's cost analysis, before anything is fused.
+    estimated for each operation by itself, before anything is fused: by the rule ``cost`` of its primitive,
+    or by XLA's cost analysis; a native function without such a rule by the bytes that it reads and writes.
 
     Args:
       fun: a jitted function, or one that ``jit`` takes.

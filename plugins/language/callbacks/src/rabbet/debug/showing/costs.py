@@ -6,6 +6,7 @@ from typing import Any
 
 from rabbet import dtypes
 from rabbet.extend.backend import lower_program
+from rabbet.extend.cost import cost_of
 from rabbet.extend.native import text_cost
 from rabbet.extend.passes import Jaxpr, Literal, Var, bodies_of
 
@@ -64,7 +65,7 @@ class Counter:
                 continue
             cost.endless |= endless
             cost.made += times * sum(size_of(v.aval) for v in eqn.outputs)
-            if eqn.effects:
+            if eqn.effects and "cost" not in eqn.primitive.rules:
                 cost.uncounted += 1
                 continue
             flops, transcendentals, accessed = self.of_one(eqn)
@@ -78,10 +79,21 @@ class Counter:
         alone = Jaxpr(inputs, eqn.outputs, [eqn])
         key = repr(alone)
         if key not in self.known:
-            text = lower_program(alone, self.platform, keep_unused=True).module.key_text
-            found = text_cost(text) or {}
-            self.known[key] = tuple([found.get(name, 0.0) for name in COUNTED])
+            self.known[key] = self.by_rule(alone) if "cost" in eqn.primitive.rules else self.by_text(alone)
         return self.known[key]
+
+    def by_rule(self, program: Jaxpr) -> tuple[float, ...]:
+        """What the rules ``cost`` of primitives and kinds say."""
+        found = cost_of(program)
+        return found.flops, found.transcendentals, found.bytes
+
+    def by_text(self, program: Jaxpr) -> tuple[float, ...]:
+        """What XLA says, which knows all but calls of native functions."""
+        text = lower_program(program, self.platform, keep_unused=True).module.key_text
+        if "stablehlo.custom_call" in text:
+            return self.by_rule(program)
+        found = text_cost(text) or {}
+        return tuple([found.get(name, 0.0) for name in COUNTED])
 
 
 def peak_of(program: Jaxpr) -> Peak:
