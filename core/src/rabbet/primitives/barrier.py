@@ -56,7 +56,7 @@ optimization_barrier = Primitive(
     "optimization_barrier",
     lambda *xs: xs,
     multiple_results=True,
-    kinds=("finite_slope", "distinct"),
+    kinds=("finite_slope", "distinct", "shapeless"),
     doc="the operands, all of which are computed before any of the results is used",
 )
 

@@ -47,7 +47,7 @@ def cond_aval(
 cond = Primitive(
     "cond",
     cond_aval,
-    kinds=("body",),
+    kinds=("body", "shapeless"),
     multiple_results=True,
     decider=0,
     doc="the branch number index, clamped to those there are; a boolean takes the second one if true",

@@ -109,7 +109,7 @@ def free(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[
 
 
 dot_general = Primitive(
-    "dot_general", dot_general_aval, kinds=("bilinear",),
+    "dot_general", dot_general_aval, kinds=("bilinear", "shapeless"),
     doc="products of two arrays, summed over contracting dimensions, side by side along batch dimensions",
 )  # fmt: skip
 

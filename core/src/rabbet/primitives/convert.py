@@ -111,7 +111,7 @@ def bitcast_aval(x: ShapedArray, new_dtype: DType) -> ShapedArray:
 
 
 bitcast_convert_type = Primitive(
-    "bitcast_convert_type", bitcast_aval, doc="the same bits read as another dtype"
+    "bitcast_convert_type", bitcast_aval, kinds=("shapeless",), doc="the same bits read as another dtype"
 )
 bitcast_convert_type.rule("jvp")(no_tangent)
 

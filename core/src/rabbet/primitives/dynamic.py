@@ -95,6 +95,7 @@ def dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *starts: Shap
 dynamic_update_slice = Primitive(
     "dynamic_update_slice",
     dynamic_update_slice_aval,
+    kinds=("shapeless",),
     adopt=2,
     doc="x with a box at computed positions replaced",
 )

@@ -83,7 +83,7 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
             weak_type=False,
         )
 
-    primitive = Primitive(name, abstract, kinds=("reduction",), doc=doc)
+    primitive = Primitive(name, abstract, kinds=("reduction", "shapeless"), doc=doc)
     primitive.rule("jvp")(no_tangent)
     reduce = reduce_max if greatest else reduce_min
 

@@ -66,7 +66,7 @@ def transpose_aval(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
 
 
 transpose = Primitive(
-    "transpose", transpose_aval, kinds=("structural",), doc="x with its dimensions permuted"
+    "transpose", transpose_aval, kinds=("structural", "shapeless"), doc="x with its dimensions permuted"
 )
 transpose.rule("lower")(
     lower_with("stablehlo.transpose", lambda op: f", dims = {int_list(op['permutation'])}")

@@ -131,7 +131,7 @@ def place_of(bound: Literal | Var, condition: Jaxpr, params: dict[Any, Any]) -> 
 while_ = Primitive(
     "while",
     while_aval,
-    kinds=("body",),
+    kinds=("body", "shapeless"),
     multiple_results=True,
     endless=lambda op: not counts(op),
     doc="a program repeated while a condition holds",

@@ -23,6 +23,7 @@ OTHERS = None
 platform_index = Primitive(
     "platform_index",
     lambda *, platforms: ShapedArray((), dtypes.canonicalize("int32")),
+    kinds=("shapeless",),
     doc="the place of the platform that the program is lowered for among the platforms named",
 )
 

@@ -64,7 +64,7 @@ def reduction(
         checks.axes_valid(name, axes, x.ndim)
         return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]))
 
-    primitive = Primitive(name, abstract, kinds=("reduction", *kinds), doc=doc)
+    primitive = Primitive(name, abstract, kinds=("reduction", *kinds, "shapeless"), doc=doc)
 
     @primitive.rule("lower")
     def lower_reduction(op: Site, x: str) -> str:

@@ -126,7 +126,7 @@ def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str)
         checks.accept(name, accepts, x)
         return scatter_aval(name, x, indices, updates, dimension_numbers)
 
-    primitive = Primitive(name, abstract, doc=doc)
+    primitive = Primitive(name, abstract, kinds=("shapeless",), doc=doc)
 
     @primitive.rule("lower")
     def lower_scatter(op: Site, x: str, indices: str, updates: str) -> str:

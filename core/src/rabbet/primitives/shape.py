@@ -145,7 +145,9 @@ def rev_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     return x
 
 
-rev = Primitive("rev", rev_aval, kinds=("structural",), doc="x with some dimensions in reverse order")
+rev = Primitive(
+    "rev", rev_aval, kinds=("structural", "shapeless"), doc="x with some dimensions in reverse order"
+)
 
 
 @rev.rule("lower")
@@ -368,8 +370,9 @@ def concatenate_aval(*arrays: ShapedArray, dimension: int) -> ShapedArray:
 
 
 concatenate = Primitive(
-    "concatenate", concatenate_aval, kinds=("structural",), adopt=0, doc="arrays joined along a dimension"
-)
+    "concatenate", concatenate_aval, kinds=("structural", "shapeless"), adopt=0,
+    doc="arrays joined along a dimension",
+)  # fmt: skip
 
 
 @concatenate.rule("lower")

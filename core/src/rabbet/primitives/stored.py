@@ -31,8 +31,9 @@ def to_physical_aval(x: ShapedArray) -> ShapedArray:
 
 
 to_physical = Primitive(
-    "to_physical", to_physical_aval, doc="the array that stores x, an array of an extended dtype"
-)
+    "to_physical", to_physical_aval, kinds=("shapeless",),
+    doc="the array that stores x, an array of an extended dtype",
+)  # fmt: skip
 
 
 def from_physical_aval(x: ShapedArray, dtype: Any) -> ShapedArray:
@@ -49,8 +50,9 @@ def from_physical_aval(x: ShapedArray, dtype: Any) -> ShapedArray:
 
 
 from_physical = Primitive(
-    "from_physical", from_physical_aval, doc="an array of the extended dtype that x stores"
-)
+    "from_physical", from_physical_aval, kinds=("shapeless",),
+    doc="an array of the extended dtype that x stores",
+)  # fmt: skip
 
 to_physical.rule(EXTENDED)(lowers_stored)
 from_physical.rule(EXTENDED)(lowers_stored)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
-    "effect", "finite_slope", "distinct",
+    "effect", "finite_slope", "distinct", "shapeless",
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 

@@ -74,7 +74,7 @@ class Interpreter:
     # derivative 0.
     state_moves = True
     # Whether rules that a function has for other transformations survive this one (see
-    # ``primitives.custom``): then the payload has one leaf, the value itself, and the interpreter gives
+    # ``rabbet_custom_rules``): then the payload has one leaf, the value itself, and the interpreter gives
     # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
     carries = False
     # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it

@@ -32,7 +32,7 @@ def custom_call_aval(*avals, jaxpr, rules, consts, name):
 
 
 custom_call = Primitive(
-    "custom_call", custom_call_aval, kinds=("body",), multiple_results=True,
+    "custom_call", custom_call_aval, kinds=("body", "shapeless"), multiple_results=True,
     doc="a function with rules of its own for some transformations",
 )  # fmt: skip
 

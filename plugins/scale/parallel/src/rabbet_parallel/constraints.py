@@ -35,7 +35,7 @@ def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
 
 
 sharding_constraint = Primitive(
-    "sharding_constraint", sharding_constraint_type, kinds=("linear",), place="sharding",
+    "sharding_constraint", sharding_constraint_type, kinds=("linear", "shapeless"), place="sharding",
     doc="the operand, laid over devices by a sharding",
 )  # fmt: skip
 

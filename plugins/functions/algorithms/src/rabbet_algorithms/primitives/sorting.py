@@ -60,7 +60,7 @@ def sort_aval(*operands, dimension, is_stable, num_keys):
 sort = Primitive(
     "sort",
     sort_aval,
-    kinds=("finite_slope",),
+    kinds=("finite_slope", "shapeless"),
     multiple_results=True,
     doc="arrays sorted along a dimension by the first num_keys of them",
 )
@@ -228,6 +228,7 @@ def top_k_aval(x, k):
 top_k = Primitive(
     "top_k",
     top_k_aval,
+    kinds=("shapeless",),
     multiple_results=True,
     doc="the k largest elements along the last dimension, and where they are",
 )

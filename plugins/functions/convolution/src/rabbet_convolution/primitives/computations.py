@@ -71,7 +71,7 @@ def reduce_aval(*args, computation, dimensions):
 
 
 reduce = Primitive(
-    "reduce", reduce_aval, kinds=("body",), multiple_results=True,
+    "reduce", reduce_aval, kinds=("body", "shapeless"), multiple_results=True,
     doc="the elements of arrays along dimensions, combined by a computation",
 )  # fmt: skip
 
@@ -170,7 +170,7 @@ def reduce_window_aval(*args, computation, window):
 
 
 reduce_window = Primitive(
-    "reduce_window", reduce_window_aval, kinds=("body",), multiple_results=True,
+    "reduce_window", reduce_window_aval, kinds=("body", "shapeless"), multiple_results=True,
     doc="the elements of each window of arrays, combined by a computation",
 )  # fmt: skip
 

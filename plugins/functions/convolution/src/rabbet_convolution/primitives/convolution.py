@@ -132,7 +132,7 @@ def spatial(aval, spec):
 
 
 conv_general_dilated = Primitive(
-    "conv_general_dilated", conv_aval, kinds=("bilinear",),
+    "conv_general_dilated", conv_aval, kinds=("bilinear", "shapeless"),
     doc="products of a kernel with windows of an array, summed over each window and the input features",
 )  # fmt: skip
 

@@ -39,7 +39,7 @@ def gather_aval(t, x, window, largest):
 
 
 select_and_gather_add = Primitive(
-    "select_and_gather_add", gather_aval,
+    "select_and_gather_add", gather_aval, kinds=("shapeless",),
     doc="what stands in one array where each window of another has its first extreme",
 )  # fmt: skip
 

@@ -50,7 +50,7 @@ def checkpoint_aval(
 
 
 checkpoint = Primitive(
-    "checkpoint", checkpoint_aval, kinds=("body", "distinct"), multiple_results=True,
+    "checkpoint", checkpoint_aval, kinds=("body", "distinct", "shapeless"), multiple_results=True,
     doc="a program whose intermediate values reverse mode computes again",
 )  # fmt: skip
 

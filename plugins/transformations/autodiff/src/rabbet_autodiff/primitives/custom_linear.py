@@ -41,6 +41,7 @@ def custom_linear_aval(
 custom_linear = Primitive(
     "custom_linear",
     custom_linear_aval,
+    kinds=("shapeless",),
     multiple_results=True,
     doc="a linear function that brings its transpose, such as the derivative of a custom_vjp function",
 )

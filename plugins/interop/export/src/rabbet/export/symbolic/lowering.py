@@ -20,15 +20,6 @@ from rabbet.extend.transform import RuleSet
 I32 = ShapedArray((), "int32")
 rules = RuleSet("lower")
 
-# Operations that are written with their types alone, whatever the dimensions are.
-AS_EVER = frozenset("""
-    argmax argmin bitcast_convert_type concatenate cond custom_call dot_general dynamic_update_slice
-    from_physical optimization_barrier platform_index reduce_and reduce_max reduce_min reduce_or reduce_prod
-    reduce_sum reduce_xor rev scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub
-    sharding_constraint sort symmetric_product to_physical top_k transpose while custom_linear checkpoint
-""".split())
-# Those whose windows, paddings and the like must be numbers.
-WITH_NUMBERS = frozenset("conv_general_dilated reduce reduce_window select_and_gather_add".split())
 REASON = (
     "it has no form with symbolic dimensions ({}); export it for a fixed size, or with the symbolic "
     "dimensions elsewhere"
@@ -53,9 +44,9 @@ class Symbolic:
         """Why an operation cannot be written, or None."""
         shapes = [a for a in (*op.in_avals, *op.out_avals) if a.is_symbolic]
         primitive = op.primitive
-        if not shapes or primitive.name in AS_EVER or "elementwise" in primitive.kinds:
+        if not shapes or "elementwise" in primitive.kinds:
             return None
-        if primitive.name in WITH_NUMBERS and not has_symbols(list(op.params.values())):
+        if "shapeless" in primitive.kinds and not has_symbols(list(op.params.values())):
             return None
         if self.rules.find(primitive, op.platform) is not None:
             return None

@@ -21,7 +21,9 @@ def symmetric_product_aval(a, c, alpha, beta):
     return c.strong()
 
 
-symmetric_product = Primitive("symmetric_product", symmetric_product_aval, doc="alpha a a^T + beta c")
+symmetric_product = Primitive(
+    "symmetric_product", symmetric_product_aval, kinds=("shapeless",), doc="alpha a a^T + beta c"
+)
 
 
 @symmetric_product.decompose
