@@ -61,4 +61,6 @@ def is_supported_dtype(dtype: _Any) -> bool:
         return False
 
 
+__all__ = ["from_dlpack", "is_supported_dtype"]
+
 _public_module(globals())

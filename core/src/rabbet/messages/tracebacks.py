@@ -10,6 +10,7 @@ own bodies (``rules.primitive``, ``runtime.dispatch``, operators and indexing) a
 """
 
 from __future__ import annotations
+import __future__
 
 import functools
 import threading
@@ -275,8 +276,9 @@ def public_module(
     home = namespace["__name__"]
     doors: dict = {}
     public = namespace.get("__all__") or [
-        n for n, value in namespace.items() if not n.startswith("_") and type(value) is not ModuleType
-    ]
+        n for n, value in namespace.items()
+        if not n.startswith("_") and type(value) not in (ModuleType, type(__future__.annotations))
+    ]  # fmt: skip
     for name in [*public, "__getattr__"]:
         value = namespace.get(name)
         if type(value) is not FunctionType or not f"{value.__module__}.".startswith(f"{home}."):

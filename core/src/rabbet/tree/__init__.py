@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 from rabbet.tree import loading  # first: it loads jaxlib  # isort: skip
 from jaxlib._jax import pytree as cpp
@@ -165,6 +165,12 @@ def _simple(key: Any) -> str:
 # Whole trees --------------------------------------------------------------------------------------
 
 
+@overload
+def map(f: Callable[[Any], Any], tree: Any, /, *, is_leaf: _IsLeaf = None) -> Any: ...
+@overload
+def map(f: Callable[[Any, Any], Any], tree: Any, other: Any, /, *, is_leaf: _IsLeaf = None) -> Any: ...
+@overload
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any: ...
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any:
     """A tree of the structure of ``tree`` whose leaves are ``f(leaf, *leaves_of_the_rest)``.
 

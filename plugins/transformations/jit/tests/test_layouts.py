@@ -180,7 +180,7 @@ def test_the_order_is_part_of_what_finds_a_program():
     assert len(texts) == len(ORDERS)
     for order in ORDERS:
         f(turned(HOST, order))
-    assert f._cache_size() == len(ORDERS)
+    assert f.cache_size() == len(ORDERS)
 
 
 def test_one_device_may_be_named_beside_an_order():

@@ -43,7 +43,7 @@ def test_a_jitted_function_has_programs_of_its_own_within():
         assert 'a = "1"' in f.lower(1.0).as_text()
         assert float(f(1.0)) == float(lax.sin(1.0))
     f(1.0)
-    assert f._cache_size() == 2
+    assert f.cache_size() == 2
 
 
 def test_the_operation_that_made_a_value():

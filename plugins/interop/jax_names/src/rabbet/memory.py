@@ -59,6 +59,6 @@ class _InProgram:
         return x if typeof(x).memory == self.memory else _to_memory(x, memory=self.memory or "device")
 
 
-public_module(globals())
-
 __all__ = ["Space"]
+
+public_module(globals())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rabbet import tree
 from rabbet.errors import TreeError
@@ -37,6 +37,8 @@ __all__ = [
     "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
     "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 tree_all = under_name(tree.all, "tree_all")
 tree_broadcast = under_name(tree.broadcast, "tree_broadcast")
@@ -255,11 +257,11 @@ def register_static(cls: type) -> type:
 
 
 def register_dataclass(
-    nodetype: type,
+    nodetype: type[T],
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
-) -> type:
+) -> type[T]:
     """Make instances of a dataclass nodes; also a class decorator.
 
     Args:

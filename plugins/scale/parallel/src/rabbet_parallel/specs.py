@@ -46,7 +46,7 @@ class PartitionSpec:
     UNCONSTRAINED = UNCONSTRAINED
 
     @folded
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> None:
         found = []
         for entry in partitions:
             if isinstance(entry, (tuple, list)):

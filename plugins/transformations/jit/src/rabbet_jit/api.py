@@ -330,9 +330,13 @@ class Jitted(Asked):
             self.layouts.check_results(self.fun, traced.program.out_tree, traced.program.closed.out_avals)
         return traced.out_info
 
-    def _cache_size(self) -> int:
-        """How many programs it keeps, one for each signature that it was called with."""
+    def cache_size(self) -> int:
+        """How many compiled programs it keeps: one for each signature (structure, types and static values of
+        the arguments) that it was called with.
+        """
         return len(self.runners)
+
+    _cache_size = cache_size  # the name that programs for JAX know
 
     def clear_cache(self) -> None:
         """Forget every traced and compiled program of this function."""

@@ -85,6 +85,6 @@ def _marked(compute_type: str, options: dict[str, Any] | None) -> contextlib.Abs
     return operation_attributes(attributes)
 
 
-public_module(globals())
-
 __all__ = ["compute_on"]
+
+public_module(globals())

@@ -1,5 +1,8 @@
 """The operators of all sparse arrays: each works as a BCOO, and gives back the operand's own class."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import rabbet.numpy as rnp
@@ -19,7 +22,7 @@ def as_operand(x):
     return rnp.asarray(x) if isinstance(x, (list, np.ndarray, np.generic)) else NotImplemented
 
 
-def operator(function, reflected=False):
+def operator(function: Callable[..., Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The method of an operator that ``function`` computes on BCOOs."""
 
     def method(self, other):

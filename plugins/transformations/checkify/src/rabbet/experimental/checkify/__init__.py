@@ -24,4 +24,28 @@ from rabbet.experimental.checkify.sites import (
 )
 from rabbet.experimental.checkify.state import Error, init_error
 
+__all__ = [
+    "CheckError",
+    "Checked",
+    "DivisionByZeroError",
+    "Error",
+    "FailedCheckError",
+    "Fault",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "all_checks",
+    "automatic_checks",
+    "check",
+    "check_error",
+    "checkify",
+    "debug_check",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
 _public_module(globals())

@@ -25,7 +25,9 @@ from rabbet.extend.transform import run_traced, typeof
 from rabbet.tree import SequenceKey, keystr, leaf_path
 
 
-def checkify(f: Callable, errors: frozenset = sites.user_checks) -> Callable:
+def checkify(
+    f: Callable[..., Any], errors: frozenset[Any] = sites.user_checks
+) -> Callable[..., tuple[state.Error, Any]]:
     """A function that checks as one that returns the error beside its result, and so can be compiled.
 
     Args:

@@ -39,7 +39,7 @@ class Error:
     def __init__(self, code, slots=(), kinds=(), keys=()):
         self.code, self.slots, self.kinds, self.keys = code, tuple(slots), tuple(kinds), tuple(keys)
 
-    def get(self):
+    def get(self) -> str | None:
         """The message of the first error, with the user's file and line; None if all went well.
 
         Of a batch of errors: a line for each example that failed, with its index.
@@ -47,7 +47,7 @@ class Error:
         exception = self.get_exception()
         return None if exception is None else str(exception)
 
-    def get_exception(self):
+    def get_exception(self) -> Exception | None:
         """The exception for the error that happened, not raised; None if all went well."""
         code = np.asarray(self.code)
         slots = [[_on_host(x) for x in slot] for slot in self.slots]
@@ -60,7 +60,7 @@ class Error:
         kind = kinds.pop() if len(kinds) == 1 else sites.CheckError
         return kind("\n".join([f"at mapped index {_listed(i)}: {e}" for i, e in found]))
 
-    def throw(self):
+    def throw(self) -> None:
         """Raise the error, if one happened; the same as ``check_error``."""
         from rabbet.experimental.checkify.primitive import check_error
 

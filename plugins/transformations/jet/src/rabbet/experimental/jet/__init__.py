@@ -7,4 +7,6 @@
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.experimental.jet.api import jet
 
+__all__ = ["jet"]
+
 _public_module(globals())
