@@ -7,6 +7,7 @@ from rabbet import lax
 from rabbet.extend.passes import Equation, Jaxpr, Var, stage
 from rabbet.extend.primitive import Effect, Primitive, write_python_call
 from rabbet.lowering.module import lower_program
+from rabbet.lowering.target import Target
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.program.avals import ShapedArray
 from rabbet.program.effects import ordered
@@ -93,7 +94,7 @@ def test_dead_code_elimination_keeps_every_equation_with_an_effect():
 
 
 def test_tokens_go_through_functions_branches_and_loops():
-    text = lower_program(stage(program, [F]).jaxpr, "cpu", python_call="call_python").text
+    text = lower_program(stage(program, [F]).jaxpr, Target("cpu", python_call="call_python")).text
     assert text.count("stablehlo.create_token") == 1
     main = next(line for line in text.splitlines() if "func.func public" in line)
     assert "token" not in main

@@ -17,6 +17,7 @@ from rabbet.extend.primitive import Primitive, call_op
 from rabbet.extend.transform import RuleSet
 from rabbet.lowering import constants
 from rabbet.lowering.module import lower_program
+from rabbet.lowering.target import Target
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.runtime.jaxlib import mlir_modules
@@ -400,7 +401,7 @@ def test_a_backends_own_rules_come_first():
         return op.emit(f"stablehlo.tanh {x} : {op.out.mlir}")
 
     jaxpr = stage(lambda x: [lax.sin(x)], [F]).jaxpr
-    assert "tanh" in lower_program(jaxpr, "toaster", bridges=own).key_text
+    assert "tanh" in lower_program(jaxpr, Target("toaster", own)).key_text
     assert "sine" in lower_program(jaxpr, "toaster").key_text
 
 

@@ -19,6 +19,7 @@ from rabbet.lowering.attributes import attributes_at, mark
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
 from rabbet.lowering.regions import TOKEN, Tokens, types_of
+from rabbet.lowering.target import Target, target_of
 from rabbet.messages.argument_names import describe_value
 from rabbet.messages.source_positions import Scoped
 from rabbet.program import effects, python_scalars
@@ -73,48 +74,29 @@ class ModuleText(NamedTuple):
 
 def lower_program(
     jaxpr: Any,
-    platform: Any,
+    target: Target | str,
     *,
-    name: Any = "main",
+    name: str = "main",
     donated: Any = (),
-    table: Any = lower,
     arg_attributes: Any = (),
     result_attributes: Any = (),
-    bridges: Any = None,
-    lacks: Any = None,
-    python_call: Any = None,
-    spread: Any = 0,
-    symbolic: Any = None,
-    like: Any = None,
-    manual: Any = None,
-) -> Any:
+) -> ModuleText:
     """The StableHLO module of a program.
 
     Args:
       jaxpr: a ``Jaxpr``; its captured arrays and then its inputs become the arguments of ``@main``.
-      platform: ``"cpu"``, ``"cuda"``, ...: which lowerings are used.
+      target: what it is written for: a ``Target``, or the name of a platform.
       name: the module's name.
       donated: indices of arguments whose memory the program may take over.
       arg_attributes, result_attributes: pairs (index, attribute text) to add to arguments and results. What a
         donated argument hands over goes to a result with the same text.
-      bridges: the backend's own ``RuleSet`` of lowerings, or None.
-      lacks, python_call: those of the ``Backend``, or None.
-      symbolic: what knows symbolic dimensions: ``rules``, a ``RuleSet`` that is asked first,
-        ``lacks(op)``, why an operation cannot be written, and ``size(op, dimension)``, which writes a
-        dimension as an i32 and returns its name.
-      spread: over how many devices it runs, where the compiler cuts it up; else 0.
-      like: the sharding of one of its arguments there, or None; rules for text find it as ``op.like``.
-      manual: as ``Site.by_itself`` takes it, where all of the program is what each device computes by itself.
 
     Raises:
       MissingRule: there is no lowering of an operation for the platform.
       NotOfferedError: the backend says that the platform does not offer it.
     """
-    if symbolic is not None:
-        lacks = symbolic.lacks if lacks is None else lambda op, of=lacks: symbolic.lacks(op) or of(op)
-    module = Module(platform, table, bridges, lacks, python_call)
-    module.name = name
-    module.spread, module.symbolic, module.like, module.manual = spread, symbolic, like, manual
+    target = target_of(target)
+    module = Module(target, name)
     attributes, of_results = dict(arg_attributes), dict(result_attributes)
     for i, attribute in donation_attributes(jaxpr, donated, dict(attributes), of_results):
         add_attribute(attributes, i, attribute)
@@ -125,7 +107,8 @@ def lower_program(
         module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
     finally:
         context.is_lowering = outer
-    can_stop = not (spread or donated or module.callbacks or jaxpr.effects or symbolic is not None)
+    whole = not target.spread and target.symbolic is None
+    can_stop = whole and not (donated or module.callbacks or jaxpr.effects)
     return module.text(_symbol(name), can_stop and module.stops(jaxpr))
 
 
@@ -163,23 +146,17 @@ def donation_attributes(
 class Module:
     """A module under construction: its functions, each written once per body."""
 
-    def __init__(
-        self, platform: Any, table: Any, backend_rules: Any = None, lacks: Any = None, python_call: Any = None
-    ) -> None:
-        self.platform = platform
-        self.name = ""  # of the program
-        self.python_call = python_call
-        self.backend_rules = backend_rules
-        self.lacks = lacks
-        self.table = table
+    def __init__(self, target: Target, name: str = "") -> None:
+        self.name = name  # of the program
+        self.platform, self.backend_rules = target.platform, target.backend_rules
+        self.lacks = target.lacks if target.symbolic is None else target.why_not
+        self.python_call, self.symbolic = target.python_call, target.symbolic
+        self.spread, self.like = target.spread, target.like
+        self.manual = target.manual  # another within a part that each device computes by itself
         self.locations = Locations()
         self.functions = []
         self.callbacks = []
         self.partitioners = []
-        self.symbolic = None  # what knows symbolic dimensions
-        self.spread = 0  # over how many devices it runs, if several
-        self.like = None  # the sharding of one of its arguments, if they are over several devices
-        self.manual = None  # what says how each device computes by itself here (see ``Site.by_itself``)
         self.regions = 0  # how many bodies of operations, one in another, are being written
         self.closed = 0  # how many of them see nothing from outside
         self.stopped = set()  # the operators of loops that look into the table of ``stopping``
@@ -259,8 +236,8 @@ class Module:
         if own is None and self.backend_rules is not None:
             own = self.backend_rules.find(primitive, self.platform)
         if own is not None and config.enable_checks:
-            own = contracts.checked(self.table, primitive, own)
-        rule = self.rules[primitive] = own or self.table.lookup(primitive, self.platform)
+            own = contracts.checked(lower, primitive, own)
+        rule = self.rules[primitive] = own or lower.lookup(primitive, self.platform)
         return rule
 
     def parts(self, eqn: Equation, rule: Decomposed) -> ClosedJaxpr:
@@ -371,12 +348,12 @@ class Function:
                     else:
                         outs = rule(Site(self, eqn), *inputs)
                 except MissingRule as error:
-                    reached(error, self.module.table, primitive, eqn.where)
+                    reached(error, lower, primitive, eqn.where)
                     raise
                 except Exception as error:
                     rule = rules.get(primitive)
                     if rule is not None:
-                        failures.attribute(error, *named(self.module.table, eqn.op, rule), eqn.where)
+                        failures.attribute(error, *named(lower, eqn.op, rule), eqn.where)
                     raise
                 if attributes:
                     mark(self.lines, start, attributes)
@@ -389,7 +366,7 @@ class Function:
                     try:
                         env.update(zip(eqn.outputs, outs, strict=True))
                     except Exception as error:
-                        found = blamed(error, self.module.table, Site(self, eqn), rule, inputs, outs)
+                        found = blamed(error, lower, Site(self, eqn), rule, inputs, outs)
                         if found is error:
                             raise
                         raise found from error
@@ -445,7 +422,7 @@ class Function:
         if type(rule) is Decomposed:
             return self.inline_with(self.module.parts(eqn, rule), inputs)
         if type(rule) is Through and rule.body is eqn.op.primitive.rules.get("body"):
-            raise self.module.table.missing(eqn.op.primitive)
+            raise lower.missing(eqn.op.primitive)
         keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
         if keys and not extended.is_aware(eqn.op.primitive):
             if not coded.concerns(eqn):

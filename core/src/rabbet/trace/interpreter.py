@@ -73,9 +73,9 @@ class Interpreter:
     # False: where the function has derivative rules of its own, the state that comes out of it has the
     # derivative 0.
     state_moves = True
-    # Whether rules that a function has for other transformations survive this one (see
-    # ``rabbet_custom_rules``): then the payload has one leaf, the value itself, and the interpreter gives
-    # ``uniform``, ``collapse`` and ``give_back``. One that ``threads`` a state has plain values then.
+    # Whether rules that a function has for other transformations survive this one: then the payload has one
+    # leaf, the value itself, and the interpreter gives ``uniform``, ``collapse`` and ``give_back``. One that
+    # ``threads`` a state has plain values then.
     carries = False
     # Whether ``lift`` is given numbers in the dtype that they adopt from the arrays beside them, so that it
     # may compute with them. An interpreter whose ``lift`` only wraps the value does without.

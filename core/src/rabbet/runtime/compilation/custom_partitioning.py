@@ -13,6 +13,7 @@ from typing import Any
 
 from rabbet.lowering.custom_calls import PARTITIONED, targets
 from rabbet.lowering.module import lower_program
+from rabbet.lowering.target import Target
 from rabbet.runtime.jaxlib import adapter, native_functions, raw_shards
 from rabbet.runtime.platforms import backends
 
@@ -39,7 +40,8 @@ class Compilation:
         ins = [tiles(s, h) for s, h in zip(in_shapes, in_hlos, strict=True)]
         outs = [tiles(s, h) for s, h in zip(out_shapes, out_hlos, strict=True)]
         jaxpr, manual, ins, outs = partition(ins, outs)
-        module = lower_program(jaxpr, self.lowering.platform, name=self.lowering.name, manual=manual)
+        target = Target(self.lowering.platform, manual=manual)
+        module = lower_program(jaxpr, target, name=self.lowering.name)
         # What the parts call: the program's own text does not name it.
         backends.default_registry().get(self.lowering.platform).provide(targets(module.key_text))
         given = [raw_shards.tiled_hlo(*t) for t in outs]

@@ -17,6 +17,7 @@ from rabbet.config import config
 from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
+from rabbet.lowering.target import Target
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program.facts import CompiledProgram, collectives_in
 from rabbet.program.over_devices import memory_of
@@ -113,19 +114,17 @@ def lower(
     given = tuple([place[i] for i in donated if i in place])
     ins, outs = ((), ()) if spread is None else device_spread.attributes_of(spread, trimmed, kept)
     try:
-        module = lower_program(
-            trimmed,
+        target = Target(
             platform,
-            name=name,
-            donated=given,
-            arg_attributes=ins,
-            result_attributes=outs,
-            bridges=backend and backend.lowerings,
+            backend_rules=backend and backend.lowerings,
             lacks=backend and backend.lacks,
             python_call=backend and backend.python_call,
             spread=0 if spread is None else len(spread.group),
             like=None if spread is None else spread.like,
             symbolic=symbolic,
+        )
+        module = lower_program(
+            trimmed, target, name=name, donated=given, arg_attributes=ins, result_attributes=outs
         )
     except Exception:
         passes.blame(jaxpr, context)
@@ -138,18 +137,18 @@ def lower(
         seconds=finished - passed,
     )  # fmt: skip
     return Lowering(
-        trimmed,
-        module,
-        name,
-        platform,
-        kept,
-        given,
-        optimized.out_avals,
-        len(kept) == len(arguments),
-        optimized.effects,
-        passed - started,
-        finished - passed,
-        spread,
+        jaxpr=trimmed,
+        module=module,
+        name=name,
+        platform=platform,
+        kept=kept,
+        donated=given,
+        out_avals=optimized.out_avals,
+        keeps_all=len(kept) == len(arguments),
+        effects=optimized.effects,
+        pass_seconds=passed - started,
+        seconds=finished - passed,
+        spread=spread,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rabbet import dtypes
 from rabbet.lowering import module as lowering_module
 from rabbet.lowering.custom_calls import targets
+from rabbet.lowering.target import Target
 from rabbet.messages import function_names, source_positions
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import Equation, Jaxpr, Var, bodies_of
@@ -81,7 +82,8 @@ class Search:
         self.platform, backend = backends.writing_for(platform)
         self.bridges = backend and backend.lowerings
         self.problem_of = problem_of
-        self.rules = lowering_module.Module(self.platform, lowering_module.lower, self.bridges)
+        self.target = Target(self.platform, self.bridges)
+        self.rules = lowering_module.Module(self.target)
         self.seen = set()
 
     def among(self, jaxpr: Any, where: Any) -> Any:
@@ -115,7 +117,7 @@ class Search:
         inputs = list(dict.fromkeys([v for v in eqn.inputs if type(v) is Var]))
         program = Jaxpr(inputs, list(eqn.outputs), [eqn])
         try:
-            written = lowering_module.lower_program(program, self.platform, bridges=self.bridges)
+            written = lowering_module.lower_program(program, self.target)
         except Exception:  # it cannot stand by itself, as what communicates within a map
             return None
         found = self.problem_of(written.text)
