@@ -39,6 +39,7 @@ from rabbet_distributed.watch import Watch
 LEFT_BEHIND = ("global_topology", "local_topology", "gloo")
 SPACES = ("cpu:", "gpu:", "cuda:", "tpu:")
 PAUSE = 0.05
+SECONDS_EACH = 0.02  # between two looks at all who are ready, for each process
 TURN_SECONDS = 5.0  # for each of those who could write the members down
 
 
@@ -160,15 +161,21 @@ class Group:
           VersionError: for processes of different versions, in all of them.
         """
         self.store.set(f"ready/{generation}/{self.slot}", self.card(), replace=True)
-        while True:
-            members = self.store.get(f"members/{generation}") or self.propose(generation, deadline)
-            if members is not None:
-                break
-            if self.slot == min([slot for slot, _ in self.members], default=0):  # whose part it is first
-                time.sleep(PAUSE)
+        # Whose part it is to write them down looks often. The others wait, and look seldom: each look
+        # is at all who are ready.
+        first = self.slot == min([slot for slot, _ in self.members], default=0)
+        patience = max(self.watch.interval, SECONDS_EACH * self.count)
+        members = None
+        while members is None:
+            if first:
+                members = self.store.get(f"members/{generation}") or self.propose(generation, deadline)
+                if members is None:
+                    time.sleep(PAUSE)
                 continue
             with contextlib.suppress(TimeoutError):
-                self.store.wait(f"members/{generation}", self.watch.interval)
+                members = self.store.wait(f"members/{generation}", patience)
+            if members is None:
+                members = self.propose(generation, deadline)
         if [self.slot, self.incarnation] not in json.loads(members):
             raise PeerLost(
                 f"the other processes have formed a group without process {self.slot}, which was not heard "
@@ -271,24 +278,37 @@ class Group:
         """
         seconds = self.seconds.start if seconds is None else seconds
         folder = f"{self.prefix}/meetings/{name}"
-        self.store.set(f"{folder}/{self.rank}", "", replace=True)
-        started = time.monotonic()
-        while missing := self.missing_from(folder):
+        self.store.set(f"{folder}/here/{self.rank}", "", replace=True)
+        # A tree, as agreements have it: each waits for the two below it, then for the word that all are here.
+        below = [rank for rank in (2 * self.rank + 1, 2 * self.rank + 2) if rank < self.size]
+        started, everybody = time.monotonic(), f"{folder}/all"
+        for key in [f"{folder}/below/{rank}" for rank in below]:
+            if not self.came(key, folder, what, started, seconds):
+                break
+        else:
+            if self.rank:
+                self.store.set(f"{folder}/below/{self.rank}", "", replace=True)
+                self.came(everybody, folder, what, started, seconds)
+                return
+        self.store.set(everybody, "", replace=True)
+
+    def came(self, key, folder, what, started, seconds):
+        """Wait for a key of a meeting: whether it came. False where all are here and one of them, who was to
+        say so, is lost meanwhile: then all go on, and find out later.
+        """
+        while True:
             with contextlib.suppress(TimeoutError):
-                self.store.wait(f"{folder}/{min(missing)}", self.watch.interval)
-                continue
-            self.watch.refresh()
+                self.store.wait(key, self.watch.interval)
+                return True
+            self.watch.glance()
             lost = self.watch.lost(range(self.size))
-            failed = lost or self.watch.failure or time.monotonic() - started > seconds
-            # Who is lost may have been here before; then all go on, and find out later.
-            if failed and self.missing_from(folder):
+            if lost or self.watch.failure or time.monotonic() - started > seconds:
+                missing = set(range(self.size)) - {int(rank) for rank in self.store.folder(f"{folder}/here")}
+                if not missing:
+                    return False
                 self.watch.raise_failure()
                 late = dict.fromkeys(missing, "it did not come")
                 raise self.watch.fail(what, lost or late)
-
-    def missing_from(self, folder):
-        """The ranks of the members that have not come to a meeting."""
-        return set(range(self.size)) - {int(rank) for rank in self.store.folder(folder)}
 
     def configure(self):
         """Tell the clients of the next device who belongs together."""
