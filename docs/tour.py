@@ -12,6 +12,7 @@ else (to compute, to differentiate, to batch, to write a program down) is one mo
 a table of rules.
 """
 
+import contextlib
 import functools
 import os
 import threading
@@ -61,11 +62,11 @@ class Primitive:
     def __repr__(self):
         return self.name
 
-class Op:
+class Op(NamedTuple):
     """A primitive with its parameters."""
 
-    def __init__(self, primitive, params):
-        self.primitive, self.params = primitive, params
+    primitive: Primitive
+    params: dict
 
     def __call__(self, *args):
         return current.interpreter.process(self, args)
@@ -77,14 +78,9 @@ class Op:
         shown = ", ".join([f"{k}={v}" for k, v in self.params.items()])
         return f"{self.primitive}[{shown}]" if shown else str(self.primitive)
 
-def same_type(x, *others):
-    return x
-
-def summed_type(x, axes):
-    return ShapedArray(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype)
-
-def broadcast_type(x, shape, dimensions):
-    return ShapedArray(shape, x.dtype)
+same_type = lambda x, *others: x
+summed_type = lambda x, axes: x._replace(shape=tuple([n for i, n in enumerate(x.shape) if i not in axes]))
+broadcast_type = lambda x, shape, dimensions: x._replace(shape=shape)
 
 add = Primitive("add", same_type, kinds=("elementwise", "linear"))
 neg = Primitive("neg", same_type, kinds=("elementwise", "linear"))
@@ -103,29 +99,16 @@ broadcast_in_dim = Primitive("broadcast_in_dim", broadcast_type, kinds=("structu
 
 class RuleTable:
     def __init__(self, name):
-        self.name, self.by_primitive, self.by_kind = name, {}, {}
+        self.name, self.rules = name, {}
 
-    def rule(self, *primitives):
-        def install(function):
-            for primitive in primitives:
-                self.by_primitive[primitive] = function
-            return function
-
-        return install
-
-    def kind(self, kind):
-        def install(function):
-            self.by_kind[kind] = function
-            return function
-
-        return install
+    def rule(self, of):
+        """Decorator: the rule of a primitive, or of a kind."""
+        return lambda function: self.rules.setdefault(of, function)
 
     def find(self, primitive):
-        if primitive in self.by_primitive:
-            return self.by_primitive[primitive]
-        for kind in primitive.kinds:
-            if kind in self.by_kind:
-                return self.by_kind[kind]
+        for of in (primitive, *primitive.kinds):
+            if of in self.rules:
+                return self.rules[of]
         raise LookupError(
             f"no {self.name!r} rule for primitive {primitive.name!r} (kinds: {', '.join(primitive.kinds)})"
         )
@@ -156,10 +139,17 @@ class Evaluation:
 class Current(threading.local):
     """What is current on this thread."""
 
-    def __init__(self):
-        self.interpreter = Evaluation()
+    interpreter = Evaluation()
 
 current = Current()
+
+@contextlib.contextmanager
+def speaking_to(interpreter):
+    outer, current.interpreter = current.interpreter, interpreter
+    try:
+        yield
+    finally:
+        current.interpreter = outer
 
 class Tracer:
     """What a function gets instead of an array: a payload of an interpreter."""
@@ -195,13 +185,10 @@ class Interpreter:
 
     def process(self, op, args):
         payloads = [self.payload_of(x) for x in args]
-        inner, current.interpreter = current.interpreter, self.parent
-        try:
-            if all(not self.is_mine(x) for x in args):
-                return op(*args)  # nothing of this interpreter's is among them
+        with speaking_to(self.parent):
+            if not any(map(self.is_mine, args)):
+                return op(*args)
             payload = self.table.find(op.primitive)(op, *payloads)
-        finally:
-            current.interpreter = inner
         return Tracer(self, payload, self.type_of(payload))
 
     def is_mine(self, x):
@@ -213,11 +200,8 @@ class Interpreter:
     def run(self, f, *payloads):
         """Run `f` on tracers that hold the payloads; return the payload of its result."""
         tracers = [Tracer(self, p, self.type_of(p)) for p in payloads]
-        inner, current.interpreter = current.interpreter, self
-        try:
+        with speaking_to(self):
             return self.payload_of(f(*tracers))
-        finally:
-            current.interpreter = inner
 
 # 5. Forward mode: pairs of a value and its tangent. ===============================================
 # Three kinds do most of the work. A linear primitive is its own derivative; a bilinear one obeys the
@@ -233,18 +217,18 @@ jvp_rules = RuleTable("jvp")
 def added(x, y):
     return y if x is None else x if y is None else add(x, y)
 
-@jvp_rules.kind("linear")
+@jvp_rules.rule("linear")
 def jvp_linear(op, *duals):
     primal = op(*[x.primal for x in duals])
     if len(duals) == 1:
         return Dual(primal, op(duals[0].tangent))
     return Dual(primal, added(*[x.tangent for x in duals]))
 
-@jvp_rules.kind("structural")
+@jvp_rules.rule("structural")
 def jvp_structural(op, x):
     return Dual(op(x.primal), op(x.tangent))
 
-@jvp_rules.kind("bilinear")
+@jvp_rules.rule("bilinear")
 def jvp_bilinear(op, x, y):
     by_x = None if x.tangent is None else op(x.tangent, y.primal)
     by_y = None if y.tangent is None else op(x.primal, y.tangent)
@@ -260,12 +244,8 @@ def jvp_cos(op, x):
 
 class Forward(Interpreter):
     table = jvp_rules
-
-    def lift(self, x):
-        return Dual(x, None)
-
-    def type_of(self, dual):
-        return typeof(dual.primal)
+    lift = lambda self, x: Dual(x, None)
+    type_of = lambda self, dual: typeof(dual.primal)
 
 def jvp(f, primals, tangents):
     """The value of `f`, and its derivative in the direction of the tangents."""
@@ -292,7 +272,7 @@ class Batched(NamedTuple):
 
 batch_rules = RuleTable("batch")
 
-@batch_rules.kind("elementwise")
+@batch_rules.rule("elementwise")
 def batch_elementwise(op, *args):
     """Line the operands up: whoever has no batch axis gets one."""
     size = next(typeof(x.value).shape[0] for x in args if x.axis is not None)
@@ -315,9 +295,7 @@ def batch_broadcast(op, x):
 
 class Batching(Interpreter):
     table = batch_rules
-
-    def lift(self, x):
-        return Batched(x, None)
+    lift = lambda self, x: Batched(x, None)
 
     def type_of(self, batched):
         aval = typeof(batched.value)
@@ -383,11 +361,8 @@ class Staging(Interpreter):
         self.equations.append(Equation(op, [self.payload_of(x) for x in args], output))
         return Tracer(self, output, output.aval)
 
-    def lift(self, x):
-        return x  # a number or an array that the function holds
-
-    def type_of(self, var):
-        return var.aval
+    lift = lambda self, x: x  # a number or an array that the function holds
+    type_of = lambda self, var: var.aval
 
 def make_jaxpr(f, *avals):
     """The program of `f` for arguments of these types."""
@@ -415,7 +390,7 @@ assert str(make_jaxpr(f, scalar)).splitlines() == [
 
 lower_rules = RuleTable("lower")
 
-@lower_rules.kind("elementwise")
+@lower_rules.rule("elementwise")
 def lower_elementwise(op, ins, out, *names):
     word = {"mul": "multiply", "neg": "negate", "sin": "sine", "cos": "cosine"}.get(op.primitive.name, "add")
     return [f"stablehlo.{word} {', '.join(names)} : {out.mlir}"]
@@ -533,35 +508,19 @@ assert np.allclose(jit(vmap(f))(xs), vmap(f)(xs))
 # The real one: recorder.py in plugins/transformations/autodiff/src/rabbet_autodiff/, and
 # primitives/transposition.py.
 
-class Recorder(Interpreter):
+class Recorder(Staging):
     """Records what touches a linear value; the rest goes to the parent."""
 
-    def __init__(self):
-        super().__init__()
-        self.equations = []
-
     def process(self, op, args):
-        if any(self.is_mine(x) for x in args):
-            output = Var(op.out_aval(args))
-            self.equations.append(Equation(op, [self.payload_of(x) for x in args], output))
-            return Tracer(self, output, output.aval)
-        inner, current.interpreter = current.interpreter, self.parent
-        try:
+        if any(map(self.is_mine, args)):
+            return super().process(op, args)
+        with speaking_to(self.parent):
             return op(*args)
-        finally:
-            current.interpreter = inner
-
-    def lift(self, x):
-        return x
-
-    def type_of(self, var):
-        return var.aval
 
 # (op, cotangent, *operands) -> a cotangent, or None, for each operand
 transpose_rules = RuleTable("transpose")
 
-def is_linear(x):
-    return isinstance(x, Var)
+is_linear = lambda x: isinstance(x, Var)
 
 @transpose_rules.rule(add)
 def transpose_add(op, ct, x, y):
@@ -589,12 +548,9 @@ def vjp(f, *primals):
     """The value of `f`, and a function from a cotangent of it to those of its arguments."""
     recorder = Recorder()
     linear = [Var(typeof(x)) for x in primals]
-    inner, current.interpreter = current.interpreter, recorder
-    try:
+    with speaking_to(recorder):
         duals = [Dual(x, Tracer(recorder, v, v.aval)) for x, v in zip(primals, linear, strict=True)]
         out = Forward().run(f, *duals)
-    finally:
-        current.interpreter = inner
 
     def backward(ct):
         cotangents = {} if out.tangent is None else {out.tangent.payload: ct}
@@ -654,12 +610,8 @@ def bound_neg(op, x):
 
 class Bounding(Interpreter):
     table = bound_rules
-
-    def lift(self, x):
-        return Interval(x, x)
-
-    def type_of(self, interval):
-        return typeof(interval.low)
+    lift = lambda self, x: Interval(x, x)
+    type_of = lambda self, interval: typeof(interval.low)
 
 def bound(f):
     return lambda *intervals: Bounding().run(f, *[Interval(*pair) for pair in intervals])
