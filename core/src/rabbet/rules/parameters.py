@@ -8,8 +8,8 @@ import inspect
 from typing import Any
 
 SCATTERED = {
-    "dimension_numbers": "lax.ScatterDimensionNumbers: which dimensions of the updates are windows, and where "
-    "these go",
+    "dimension_numbers": "lax.ScatterDimensionNumbers: which dimensions of the updates are windows, and "
+    "where these go",
     "indices_are_sorted": "bool: a promise that the indices ascend",
     "unique_indices": "bool: a promise that no two windows overlap",
     "mode": "lax.GatherScatterMode: what becomes of windows that do not lie within the array",
