@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import rabbet as rb
+import rabbet.experimental.float8 as float8
 import rabbet.experimental.pallas as pl
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.experimental import float8
 
 ROWS, COLUMNS, AT_ONCE = 64, 64, 64  # AT_ONCE bytes of each row are unpacked together
 # Of a dtype: bits of the exponent and the fraction, and what the exponent counts from.
