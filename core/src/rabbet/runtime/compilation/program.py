@@ -327,7 +327,8 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     agreed: Any = contextlib.nullcontext()
     if lowering.spread is not None and not device.is_local:
         options_text, about = adapter.option_bytes(portable), among_processes.told_apart(lowering)
-        agreed = multi_process.Agreed(lowering.name, text, options_text, device, about)
+        located = lowering.module.text
+        agreed = multi_process.Agreed(lowering.name, text, options_text, device, about, located)
         text = agreed.text
     key = disk_cache.key(text, adapter.option_bytes(portable), device)
     with agreed as among:

@@ -51,9 +51,10 @@ class Overseer:
     every = 0.1
     compiler_options: Mapping[str, Any] = {}
 
-    def agree(self, group: Any, name: Any, digest: Any) -> None:
+    def agree(self, group: Any, name: Any, digest: Any, text: str) -> None:
         """Return when all processes of a ``DeviceGroup`` are about to compile the program of this digest.
-        ``name`` is for messages: its name, its line, its types. Raises what is wrong otherwise.
+        ``name`` is for messages: its name, its line, its types; so is ``text``, with the lines of its
+        operations. Raises what is wrong otherwise.
         """
 
     def fetch(self, group: Any, name: str, digest: str, key: str) -> bytes | None:
@@ -123,10 +124,12 @@ class Agreed:
     While it is entered, one process compiles for all: ``fetch`` is what it made, ``hand_on`` tells others.
     """
 
-    def __init__(self, name: str, text: str, options: Any, group: Any, about: str) -> None:
+    def __init__(
+        self, name: str, text: str, options: Any, group: Any, about: str, located: str = ""
+    ) -> None:
         self.name, self.group = name, group
         self.digest = hashlib.sha256(text.encode() + options).hexdigest()
-        current(name, group).agree(group, about, self.digest)
+        current(name, group).agree(group, about, self.digest, located or text)
         self.text, self.told = with_owners(text, group), False
         self.blob: bytes | None = None
 

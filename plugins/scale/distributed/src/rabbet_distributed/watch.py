@@ -433,8 +433,9 @@ class Watch(Overseer):
         return None
 
     # ------------------------------------------------------------------------- programs that are compiled
-    def agree(self, group, name, digest):
+    def agree(self, group, name, digest, text=""):
         """Wait until all processes of a ``DeviceGroup`` are about to compile one program."""
+        self.agreement.text = text
         if (str(group), digest) not in self.agreement.settled:
             self.handing.expect(group, digest)
         self.agreement.wait(group, name, digest)
