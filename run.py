@@ -133,7 +133,7 @@ def environments():
 
 def has_interpreter(environment):
     """Whether the interpreter that a name like py312-jaxlib012 asks for can be started."""
-    version = re.match(r"py3(\d+)-", environment)
+    version = re.match(r"py3(\d+t?)-", environment)  # 14t is 3.14 without its global lock
     return version is None or works(f"python3.{version[1]}", "-c", "import sys")
 
 

@@ -273,3 +273,13 @@ def test_programs_that_a_parameter_encloses_are_shown_and_count_and_are_not_rewr
     text = str(stage(lambda x: [p(x, kernel=op.params["kernel"])], [ShapedArray((), "float32")]).jaxpr)
     assert "kernel=the kernel" in text and "kernel.body={ lambda" in text and "= sin" in text
     assert "with effects" in text
+
+
+def test_all_parameters_can_be_shown():
+    """Those that are None, and those that a primitive has where nobody gives them."""
+    x = rb.ShapeDtypeStruct((2, 2), "float32")
+    product = lambda x: lax.dot_general(lax.sin(x), x, (((1,), (0,)), ((), ())))
+    program = stage(lambda x: [product(x)], [rb.typeof(np.zeros(x.shape, x.dtype))]).jaxpr
+    text = program.pretty_print(all_parameters=True)
+    assert "sin[accuracy=None] a" in text and "precision=None" in text
+    assert "None" not in program.pretty_print() and program.pretty_print() == str(program)

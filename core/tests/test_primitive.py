@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import rabbet as rb
 from rabbet import lax
 from rabbet.errors import RuleConflict
 from rabbet.extend.primitive import Primitive
+from rabbet.primitives.catalogue import by_public_name
 from rabbet.program.avals import ShapedArray
 from rabbet.rules import primitive
+from rabbet.rules.parameters import OWN, SHARED, of_core
 
 F32 = ShapedArray((3,), "float32")
 
@@ -270,3 +273,23 @@ def test_operands_may_be_given_by_their_names():
         lax.sub(y=x)
     with pytest.raises(TypeError, match=r"sub\(x, y\): multiple values for argument 'x'"):
         lax.sub(x, x=x)
+
+
+@pytest.mark.parametrize("name", sorted(by_public_name()))
+def test_every_parameter_of_a_primitive_of_core_is_documented(name):
+    """By a type and a meaning; and nothing is documented that is no parameter."""
+    p = by_public_name()[name]
+    assert [q for q, said in p.parameters.items() if not re.match(r"[^:]+: .", said)] == []
+    assert OWN.get(p.name, {}).keys() <= p.parameters.keys()
+
+
+def test_a_parameter_that_nobody_documents_is_found():
+    new = lambda x, axes, *, colour: x
+    assert of_core("unheard_of", new) == {"axes": SHARED["axes"], "colour": ""}
+
+
+def test_a_strangers_parameters_are_what_its_author_says():
+    said = {"by": "float: the factor"}
+    p = Primitive("said_of_test", lambda x, *, by: x, parameters=said)
+    assert p.parameters == said
+    assert Primitive("unsaid_of_test", lambda x, *, by: x).parameters == {}

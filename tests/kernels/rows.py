@@ -11,6 +11,7 @@ from collections.abc import Callable
 import attention
 import longer_kernels
 import numpy as np
+import of_library
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
@@ -203,7 +204,8 @@ def rows():
     yield Row("squeezed", squeezed, (normal(3, 16, 128),), ("triton",))
     yield Row("counted", counted, (normal(8, 128),), ("triton",))
     yield Row("mapped", rb.vmap(softmax), (normal(3, 16, 128),))
-    for name, function, arguments, targets in [*longer_kernels.KERNELS, *attention.KERNELS]:
+    more = [*longer_kernels.KERNELS, *attention.KERNELS, *of_library.KERNELS]
+    for name, function, arguments, targets in more:
         yield Row(name, function, arguments, targets, max(1e-4, last_place(arguments[0].dtype)))
 
 

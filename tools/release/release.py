@@ -1,11 +1,13 @@
 """Release all distributions together, with one version.
 
+    python tools/release/release.py all                 # everything below but publish, into dist/
     python tools/release/release.py version 0.2.0       # write it everywhere
-    python tools/release/release.py check               # whether all agree
+    python tools/release/release.py check               # whether all agree, and CHANGELOG.md has the version
     python tools/release/release.py build               # wheels and source archives into dist/, looked into
+    python tools/release/release.py bundle              # lock, index page, bill of materials, checksums
     python tools/release/release.py publish --dry-run   # what would be uploaded; without --dry-run it is
 
-`build` needs hatchling, `publish` needs uv. The version stands in every pyproject.toml and in
+`build` needs hatchling, `bundle` and `publish` need uv. The version stands in every pyproject.toml and in
 `rabbet.version`; requirements among our own packages are `>=MAJOR.MINOR,<NEXT`.
 """
 
@@ -17,6 +19,8 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+
+import bundle
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = ROOT / "core" / "src" / "rabbet" / "version.py"
@@ -51,9 +55,14 @@ def write(version):
     VERSION.write_text(re.sub(r'VERSION = "[^"]*"', f'VERSION = "{version}"', VERSION.read_text()))
 
 
+def core_version():
+    """The version of the core, which is that of all."""
+    return tomllib.loads((ROOT / "core" / "pyproject.toml").read_text())["project"]["version"]
+
+
 def disagreements():
     """Lines that say which file has another version, or requires another range, than the core."""
-    core = tomllib.loads((ROOT / "core" / "pyproject.toml").read_text())["project"]["version"]
+    core = core_version()
     found = []
     if f'VERSION = "{core}"' not in VERSION.read_text():
         found.append(f"{VERSION.relative_to(ROOT)}: VERSION is not {core}")
@@ -76,7 +85,7 @@ def build(into):
         done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{path.parent.relative_to(ROOT)} does not build:\n{done.stdout}{done.stderr}")
-    archives = sorted(into.iterdir())
+    archives = bundle.archives(into)
     for archive in archives:
         if archive.suffix == ".whl":
             with zipfile.ZipFile(archive) as opened:
@@ -95,19 +104,32 @@ def main():
     commands.add_parser("version").add_argument("version")
     commands.add_parser("check")
     commands.add_parser("build").add_argument("--into", type=pathlib.Path, default=ROOT / "dist")
+    for name in ("bundle", "all"):
+        command = commands.add_parser(name)
+        command.add_argument("--into", type=pathlib.Path, default=ROOT / "dist")
+        command.add_argument("--unreleased", action="store_true", help="CHANGELOG.md has no such version yet")
     commands.add_parser("publish").add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     if options.command == "version":
         write(options.version)
-    if options.command in ("version", "check", "build", "publish"):
-        found = disagreements()
-        if found:
-            sys.exit("\n".join(found))
-    if options.command == "build":
+    found = disagreements()
+    if found:
+        sys.exit("\n".join(found))
+    version = core_version()
+    if options.command in ("check", "publish") or (options.command == "all" and not options.unreleased):
+        bundle.changes(version)
+    if options.command in ("build", "all"):
+        options.into = options.into.resolve()  # each archive is built in the folder of its package
         options.into.mkdir(parents=True, exist_ok=True)
+        others = [a.name for a in bundle.archives(options.into) if f"-{version}" not in a.name]
+        if others:
+            sys.exit(f"{options.into} has archives of another version: {', '.join(others[:3])}")
         build(options.into)
+    if options.command in ("bundle", "all"):
+        for line in bundle.write_all(options.into, version, options.unreleased):
+            print(line)
     if options.command == "publish":
-        archives = sorted((ROOT / "dist").glob("rabbet*"))
+        archives = bundle.archives(ROOT / "dist")
         if not archives:
             sys.exit("dist/ is empty: python tools/release/release.py build")
         print(*[archive.name for archive in archives], sep="\n")

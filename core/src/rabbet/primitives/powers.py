@@ -199,8 +199,9 @@ def jvp_abs(op: Op, x: Dual) -> Dual:
 
 
 sign = unary(
-    "sign", None, NUMBERS, kinds=("finite_slope",), own_jvp=True, doc="-1, 0 or 1; x / |x| for complex x"
-)
+    "sign", None, NUMBERS, kinds=("increasing", "finite_slope"), own_jvp=True,
+    doc="-1, 0 or 1; x / |x| for complex x",
+)  # fmt: skip
 
 
 @sign.rule("lower")

@@ -254,6 +254,7 @@ def pad_aval(x: ShapedArray, value: ShapedArray, padding_config: Any) -> ShapedA
 pad = Primitive(
     "pad",
     pad_aval,
+    kinds=("structural",),
     adopt=0,
     doc="x with a value put around (or, if negative, elements cut off) and between its elements",
 )

@@ -46,7 +46,7 @@ class CompiledProgram:
       where: the first line of the user's in it, or "".
       platform, devices: what it runs on, and over how many devices it is cut up.
       seconds: how long the compiler took, or reading it from the cache on disk.
-      origin: ``"compiler"``, ``"disk"`` or ``"process"``.
+      origin: ``"compiler"``, ``"disk"``, ``"process"``, or ``"peer"``, another process that compiled it.
       argument_bytes, output_bytes, temporary_bytes: memory of one device while it runs; None where the
         platform does not say.
       collectives: how many operations of each kind by which devices communicate stand in its text, by name

@@ -243,9 +243,18 @@ class Jaxpr:
     def __repr__(self) -> str:
         return text_of(self)
 
-    def pretty_print(self, **options: Any) -> Any:
-        """The program's text; JAX's options for it change nothing here."""
-        return text_of(self)
+    def pretty_print(self, *, all_parameters: bool = False, **options: Any) -> Any:
+        """The program's text; JAX's options for it change nothing here.
+
+        Args:
+          all_parameters: show parameters too that are None, functions or structures of pytrees.
+
+        Example:
+          >>> program = rb.make_jaxpr(lax.sin)(1.0).jaxpr
+          >>> "accuracy=None" in program.pretty_print(all_parameters=True)
+          True
+        """
+        return text_of(self, all_parameters)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the program beside the user's lines."""
@@ -312,9 +321,9 @@ class ClosedJaxpr:
     def __repr__(self) -> str:
         return repr(self.jaxpr)
 
-    def pretty_print(self, **options: Any) -> Any:
+    def pretty_print(self, *, all_parameters: bool = False, **options: Any) -> Any:
         """The program's text, as ``Jaxpr.pretty_print``."""
-        return self.jaxpr.pretty_print()
+        return self.jaxpr.pretty_print(all_parameters=all_parameters)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the program beside the user's lines."""

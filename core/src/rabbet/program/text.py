@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from rabbet.typing import DType
 
 
-def text_of(jaxpr: Jaxpr) -> str:
-    """The text of a program."""
-    return "\n".join([line for line, _ in _lines(jaxpr, _Names())])
+def text_of(jaxpr: Jaxpr, all_parameters: bool = False) -> str:
+    """The text of a program; with ``all_parameters`` also those that are None, functions or structures."""
+    return "\n".join([line for line, _ in _lines(jaxpr, _Names(all_parameters))])
 
 
 def program_lines(jaxpr: Any) -> list[tuple[Position | str | None, ...]]:
@@ -37,7 +38,8 @@ def program_lines(jaxpr: Any) -> list[tuple[Position | str | None, ...]]:
 class _Names:
     """Gives variables the names a, b, ..., z, ba, bb, ... in the order in which they are met."""
 
-    def __init__(self) -> None:
+    def __init__(self, all_parameters: bool = False) -> None:
+        self.all_parameters = all_parameters
         self._names = {}
         self._count = count()
 
@@ -83,10 +85,11 @@ def _lines(jaxpr: Any, names: Any) -> Any:
 
 def _equation(eqn: Any, names: Any) -> Any:
     operands = " ".join(names(v) for v in eqn.inputs)
+    given = eqn.op.params if not names.all_parameters else {**_defaults(eqn.op.primitive), **eqn.op.params}
     params = {
         k: v
-        for k, v in eqn.op.params.items()
-        if v is not None and not callable(v) and type(v) is not PyTreeDef
+        for k, v in given.items()
+        if names.all_parameters or (v is not None and not callable(v) and type(v) is not PyTreeDef)
     }
     nested = {k: v for k, v in params.items() if _has_body(v)}
     flat = " ".join(f"{k}={_param(v)}" for k, v in params.items() if k not in nested or _encloses(v))
@@ -102,6 +105,12 @@ def _equation(eqn: Any, names: Any) -> Any:
             (first, _), *rest = _lines(body, names)
             lines += [(f"  {shown}={first}", eqn.where), *[("  " + line, at) for line, at in rest]]
     return [*lines, (f"] {operands}".rstrip(), eqn.where)]
+
+
+def _defaults(primitive: Any) -> dict[str, Any]:
+    """The parameters that a primitive has where it is not told them, as its shape rule says."""
+    found = inspect.signature(primitive.abstract).parameters.values()
+    return {p.name: p.default for p in found if p.default is not p.empty}
 
 
 def is_literal(v: Literal | Var) -> bool:

@@ -102,6 +102,8 @@ class Primitive:
       endless: where it is a loop, a function from its operator to whether that may run for ever: such
         programs are run so that Ctrl-C gives control back.
       doc: one sentence on what it computes.
+      parameters: what its parameters mean, by name: ``{"by": "float: the factor"}``, which `rabbet explain`
+        shows.
 
     Example:
       >>> from rabbet.extend.primitive import Primitive
@@ -133,6 +135,7 @@ class Primitive:
         endless: Any = None,
         place: Any = None,
         binds: Any = None,
+        parameters: Any = None,
     ) -> None:
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
@@ -153,6 +156,7 @@ class Primitive:
         self.operands = tuple(operands)
         self.is_call, self.decider, self.axis, self.endless = is_call, decider, axis, endless
         self.place, self.binds = place, binds
+        self._said = parameters
         self._rules = {}
         # Read only: the way in is `rule`, which refuses a second one.
         self.rules = MappingProxyType(self._rules)
@@ -166,6 +170,15 @@ class Primitive:
         self._ops = {}
         self._plain = Op(self, {})
         _names.take(self)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What its parameters mean, texts by name."""
+        if self._said is None and self.__module__.startswith("rabbet.primitives."):
+            from rabbet.rules.parameters import of_core  # documents and `rabbet explain` only
+
+            return of_core(self.name, self.abstract)
+        return dict(self._said or {})
 
     def __call__(self, *args: Value, **params: Any) -> list[Value] | Value:
         try:

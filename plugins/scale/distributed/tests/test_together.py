@@ -6,7 +6,8 @@ pytestmark = pytest.mark.needs("cpu", "numpy")
 
 
 def test_arrays_and_programs(together):
-    ended = together("arrays.py", 2, RABBET_NUM_CPU_DEVICES="2")
+    secret = {"RABBET_JOB_SECRET": "0123456789abcdef", "RABBET_CACHE": "0"}
+    ended = together("arrays.py", 2, RABBET_NUM_CPU_DEVICES="2", **secret)
     assert ended.statuses == [0, 0], ended
     assert all("all is well" in text for text in ended.said)
 

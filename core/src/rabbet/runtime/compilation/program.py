@@ -7,6 +7,8 @@ has looked it up by those placements.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import time
 from collections.abc import Callable
@@ -27,7 +29,7 @@ from rabbet.runtime.arrays.placement import placed_by, placement
 from rabbet.runtime.arrays.sharding import EverywhereSharding, SingleDeviceSharding
 from rabbet.runtime.caching import disk_cache, program_limit, read_ahead
 from rabbet.runtime.caching.shared_programs import Loaded, estimate, kept_programs, shared
-from rabbet.runtime.compilation import custom_partitioning, device_spread, ir_dumps
+from rabbet.runtime.compilation import among_processes, custom_partitioning, device_spread, ir_dumps
 from rabbet.runtime.compilation.compile_failure import compile_failure
 from rabbet.runtime.compilation.device_spread import Spread
 from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, not_finite
@@ -41,10 +43,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 LOG = logging.getLogger("rabbet")
-ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared"}
-
-
-SHOWN = 6  # types of arguments in a message
+ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared", "peer": "received"}
 
 
 class Lowering(NamedTuple):
@@ -325,15 +324,22 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     build = options_for(lowering, device, options)
     portable = build if lowering.spread is None else options_for(lowering, device, options, anywhere=True)
     text = lowering.module.key_text
+    agreed: Any = contextlib.nullcontext()
     if lowering.spread is not None and not device.is_local:
-        about = told_apart(lowering)
-        text = multi_process.agreed(lowering.name, text, adapter.option_bytes(portable), device, about)
+        options_text, about = adapter.option_bytes(portable), among_processes.told_apart(lowering)
+        located = lowering.module.text
+        agreed = multi_process.Agreed(lowering.name, text, options_text, device, about, located)
+        text = agreed.text
     key = disk_cache.key(text, adapter.option_bytes(portable), device)
-    # Python functions belong to their program, whatever its text.
-    if lowering.module.callbacks or lowering.module.partitioners:
-        loaded, known = _load(client, lowering, device, build, key), False
-    else:
-        loaded, known = shared.get((device, key), lambda: _load(client, lowering, device, build, key))
+    with agreed as among:
+        # Python functions belong to their program, whatever its text.
+        if lowering.module.callbacks or lowering.module.partitioners:
+            loaded, known = _load(client, lowering, device, build, key), False
+        else:
+            load = functools.partial(_load, client, lowering, device, build, key, among)
+            loaded, known = shared.get((device, key), load)
+            if among is not None:
+                among.hand_on(key, among_processes.bytes_of(loaded, key, among.blob))
     seconds = time.perf_counter() - started
     if known:
         hook_calls.tell_hooks("program_shared", name=name)
@@ -347,16 +353,6 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     if lowering.spread is not None and not made.out_placements_known:
         return compile(whole_where_unsaid(made), device, options)
     return made
-
-
-def told_apart(lowering: Any) -> str:
-    """A program in words that tell it from others of its name: its line, its types, how long it is."""
-    jaxpr = lowering.jaxpr
-    ins, outs = [[v.aval.str_short() for v in each] for each in (jaxpr.invars, jaxpr.outvars)]
-    types = [", ".join(each[:SHOWN] + ["..."] * (len(each) > SHOWN)) for each in (ins, outs)]
-    line = passes.first_line(jaxpr)
-    facts = [*([line] if line else []), " -> ".join(types), f"{len(jaxpr.equations)} operations"]
-    return f"{lowering.name!r} ({'; '.join(facts)})"
 
 
 def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) -> CompiledProgram:
@@ -406,13 +402,15 @@ def options_for(lowering: Any, device: Any, options: Any, *, anywhere: bool = Fa
     )  # fmt: skip
 
 
-def _load(client: Any, lowering: Any, device: Any, build: Any, key: str) -> Loaded:
-    """A program from the persistent cache, or else from the compiler, as ``Loaded``; hooks are told."""
+def _load(client: Any, lowering: Any, device: Any, build: Any, key: str, among: Any = None) -> Loaded:
+    """A program from the persistent cache, from another process (of ``among``, which have agreed on it), or
+    else from the compiler, as ``Loaded``; hooks are told.
+    """
     started = time.perf_counter()
     name, text = lowering.name, lowering.module.text
     hook_calls.tell_hooks("compile_started", name=name, platform=lowering.platform, module_size=len(text))
     exe, size = None, 0
-    cached = False
+    cached = fetched = False
 
     def serialized() -> bytes:
         nonlocal size
@@ -431,7 +429,10 @@ def _load(client: Any, lowering: Any, device: Any, build: Any, key: str) -> Load
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
-            exe = _compiled(client, lowering, devices, build, calls)
+            exe = None if among is None else among_processes.fetched(client, among, key, devices, build)
+            fetched = exe is not None
+            if exe is None:
+                exe = _compiled(client, lowering, devices, build, calls)
             if storable:
                 disk_cache.store(key, serialized, time.perf_counter() - started)
     finally:
@@ -443,7 +444,8 @@ def _load(client: Any, lowering: Any, device: Any, build: Any, key: str) -> Load
         read_ahead.note(device, key)
     only_here = lowering.module.callbacks or lowering.module.partitioners
     nbytes = estimate(size, len(lowering.module.key_text))
-    loaded = Loaded(exe, "disk" if cached else "compiler", None if only_here else (device, key), nbytes)
+    origin = "disk" if cached else "peer" if fetched else "compiler"
+    loaded = Loaded(exe, origin, None if only_here else (device, key), nbytes)
     kept_programs.one_more(loaded)
     return loaded
 

@@ -51,9 +51,21 @@ class Overseer:
     every = 0.1
     compiler_options: Mapping[str, Any] = {}
 
-    def agree(self, group: Any, name: Any, digest: Any) -> None:
+    def agree(self, group: Any, name: Any, digest: Any, text: str) -> None:
         """Return when all processes of a ``DeviceGroup`` are about to compile the program of this digest.
-        ``name`` is for messages: its name, its line, its types. Raises what is wrong otherwise.
+        ``name`` is for messages: its name, its line, its types; so is ``text``, with the lines of its
+        operations. Raises what is wrong otherwise.
+        """
+
+    def fetch(self, group: Any, name: str, digest: str, key: str) -> bytes | None:
+        """The bytes of what another process of a ``DeviceGroup`` has compiled of the program on which all
+        agreed; None: this process is to compile it. ``key`` is equal where the machines are of one kind.
+        """
+        return None
+
+    def hand_on(self, group: Any, digest: str, key: str, make: Any) -> None:
+        """This process has the program on which all agreed: ``make()`` returns its bytes; or it will not have
+        it, or cannot give it to others: None.
         """
 
     def started(self, group: Any, name: str, mark: int) -> None:
@@ -106,12 +118,42 @@ def current(name: str, group: Any) -> Overseer:
     return _overseer
 
 
-def agreed(name: Any, text: Any, options: Any, group: Any, about: str | None = None) -> Any:
-    """The text of a program, with what the processes of a group are; returns when they agree on it. ``about``
-    tells it from others of its name.
+class Agreed:
+    """A program on which the processes of a group agree: ``text`` says what they are, too.
+
+    While it is entered, one process compiles for all: ``fetch`` is what it made, ``hand_on`` tells others.
     """
-    digest = hashlib.sha256(text.encode() + options).hexdigest()
-    current(name, group).agree(group, repr(name) if about is None else about, digest)
+
+    def __init__(
+        self, name: str, text: str, options: Any, group: Any, about: str, located: str = ""
+    ) -> None:
+        self.name, self.group = name, group
+        self.digest = hashlib.sha256(text.encode() + options).hexdigest()
+        current(name, group).agree(group, about, self.digest, located or text)
+        self.text, self.told = with_owners(text, group), False
+        self.blob: bytes | None = None
+
+    def __enter__(self) -> Agreed:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if not self.told:
+            self.hand_on("", None)
+
+    def fetch(self, key: str) -> bytes | None:
+        """See ``Overseer.fetch``."""
+        self.blob = current(self.name, self.group).fetch(self.group, repr(self.name), self.digest, key)
+        return self.blob
+
+    def hand_on(self, key: str, make: Any) -> None:
+        """See ``Overseer.hand_on``."""
+        self.told = True
+        if _overseer is not None:
+            _overseer.hand_on(self.group, self.digest, key, make)
+
+
+def with_owners(text: str, group: Any) -> str:
+    """The text of a program, with what the processes of a group are."""
     owners = [d.process_index for d in group.devices]
     order = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return f"{text}\n// processes {[order[owner] for owner in owners]}"
@@ -179,4 +221,4 @@ def overseen(execute: Any, executable: Any) -> Any:
     return run
 
 
-__all__ = ["Overseer", "agreed", "communicates", "overseen", "set_overseer"]
+__all__ = ["Agreed", "Overseer", "communicates", "overseen", "set_overseer"]

@@ -4,6 +4,7 @@ import contextlib
 import time
 import zlib
 
+from rabbet_distributed.differing import difference, packed, unpacked
 from rabbet_distributed.peers import DifferentPrograms
 
 ASKED = 8  # of those that are missing, so many are asked what they do
@@ -21,6 +22,7 @@ class Agreement:
     def __init__(self, watch):
         self.watch = watch
         self.published, self.settled = set(), set()
+        self.text, self.told = "", None  # of the program that is waited for; which one the others can read
 
     def wait(self, group, name, digest):
         """Wait until all processes of a ``DeviceGroup`` are about to compile one program.
@@ -52,14 +54,28 @@ class Agreement:
             watch.note(agree=None)
         self.settled.add((key, digest))
 
+    def tell(self):
+        """Have the others read the program of this process, which one of them does not have."""
+        ours = self.watch.group
+        if self.text and self.told is not self.text:
+            self.told = self.text
+            ours.store.set(f"{ours.prefix}/texts/{ours.rank}", packed(self.text), replace=True)
+
     def different(self, name, others, program):
         """The error where others, reasons by rank, have other programs than this one."""
+        ours, found = self.watch.group, ""
+        for rank in sorted(others):
+            theirs = ours.store.get(f"{ours.prefix}/texts/{rank}") if self.text and not found else None
+            if theirs is not None:
+                with contextlib.suppress(ValueError, zlib.error):
+                    found = difference(self.text, unpacked(theirs), ours.rank, rank)
         return self.watch.fail(
-            f"the processes would run different programs: process {self.watch.group.rank} has {name}",
+            f"the processes would run different programs: process {ours.rank} has {name}",
             others,
             kind=DifferentPrograms,
             program=program,
-            hint="  programs of one line and of the same types differ in constants or in the code that they "
+            hint=found
+            or "  programs of one line and of the same types differ in constants or in the code that they "
             "call; rb.config.dump_ir_to = 'folder' writes their texts, to be compared",
         )
 
@@ -110,12 +126,15 @@ class Waiting:
         watch.raise_failure()
         found = watch.lost(self.ranks)
         if found.kind is DifferentPrograms:
+            self.agreement.tell()
             # Said with the program of this process: a third one is to find out whose is another.
             raise self.agreement.different(name, found, program)
         if found:
             raise watch.fail(f"{name} cannot be compiled", found)
         others = self.agreement.conflicting(missing, *program)
         self.conflicts = self.conflicts + 1 if others else 0
+        if others:
+            self.agreement.tell()
         if self.conflicts >= LOOKS:
             has = {rank: f"it has {other}" for rank, other in others.items()}
             raise self.agreement.different(name, has, program)

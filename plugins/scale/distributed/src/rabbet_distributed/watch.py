@@ -21,6 +21,7 @@ from rabbet.extend.processes import Overseer
 
 from rabbet_distributed import connections
 from rabbet_distributed.agreement import Agreement
+from rabbet_distributed.handing import Handing
 from rabbet_distributed.peers import NOBODY, DifferentPrograms, Lost, Peer, family_of, refuses
 
 # What the runtime below says where other processes are the reason.
@@ -61,6 +62,7 @@ class Watch(Overseer):
         # is written, and one look at the others is taken, after the other, so that the later one counts.
         self.lock, self.telling, self.reading = threading.RLock(), threading.Lock(), threading.Lock()
         self.stopped = threading.Event()
+        self.handing = Handing(self, host)
         self.enter()
         getattr(group.store, "resume", lambda key: None)(f"beats/{group.slot}")
         self.tell()
@@ -202,6 +204,7 @@ class Watch(Overseer):
         self.note(**{state: True})
         self.tell()
         self.listener.close()
+        self.handing.close()
 
     # ---------------------------------------------------------------------------------------- who is lost
     def verdict(self, slot, incarnation):
@@ -430,9 +433,20 @@ class Watch(Overseer):
         return None
 
     # ------------------------------------------------------------------------- programs that are compiled
-    def agree(self, group, name, digest):
+    def agree(self, group, name, digest, text=""):
         """Wait until all processes of a ``DeviceGroup`` are about to compile one program."""
+        self.agreement.text = text
+        if (str(group), digest) not in self.agreement.settled:
+            self.handing.expect(group, digest)
         self.agreement.wait(group, name, digest)
+
+    def fetch(self, group, name, digest, key):
+        """What another process has compiled, or None."""
+        return self.handing.fetch(group, name, digest, key)
+
+    def hand_on(self, group, digest, key, make):
+        """A program that this process has, for those that ask it."""
+        self.handing.hand_on(digest, key, make)
 
     @property
     def compiler_options(self):

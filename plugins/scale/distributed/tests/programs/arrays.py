@@ -1,5 +1,7 @@
 """Global arrays over two processes with two devices each, against NumPy."""
 
+import logging
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -17,7 +19,9 @@ assert [d.process_index for d in rb.devices()] == [0, 0, 1, 1]
 with pytest.raises(RuntimeError, match="was called before"):
     rb.distributed.initialize()
 
-mesh = rb.make_mesh((2, 2), ("p", "d"))
+mesh, said = rb.make_mesh((2, 2), ("p", "d")), []
+rb.config.update("log_compiles", True)
+logging.getLogger("rabbet").addFilter(lambda record: said.append(record.getMessage().split()[0]))
 whole = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
@@ -98,6 +102,7 @@ np.testing.assert_array_equal(
 )
 np.testing.assert_array_equal(each(lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True), P(None, "i")), whole)
 np.testing.assert_array_equal(each(lambda x: lax.axis_index("i")[None], P("i")), np.arange(4))
+assert said.count("received") >= 5 * me and ("received" in said) == bool(me)  # compiled once, for both
 rb.distributed.shutdown()
 assert not rb.distributed.is_initialized()
 np.testing.assert_array_equal(rb.device_put(np.ones(3)) + 1, np.full(3, 2))

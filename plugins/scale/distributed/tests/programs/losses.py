@@ -1,6 +1,7 @@
 """Three processes, of which one after the other does something wrong; those that are left go on each time."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -45,6 +46,7 @@ with pytest.raises(DifferentPrograms, match=r"'scaled' \(losses.py:\d+; f32\[6\]
     rb.jit(scaled)(x)
 # Who has another one names one of the others, or both, as they come.
 assert caught.value.ranks in ([(0,), (1,), (0, 1)] if slot == 2 else [(2,)]), caught.value
+assert re.search(rf"differ first in line \d+ .*\n +process {slot} has.*dense<{constant}", str(caught.value))
 with pytest.raises(DifferentPrograms, match="scaled"):  # nothing goes on in this group
     total(x)
 kept = [np.asarray(shard.data) for shard in x.addressable_shards]  # what is here can be read

@@ -44,6 +44,8 @@ def run(args):
     print(f"{found.name} ({', '.join(found.kinds) or 'no kinds'}), defined at {found.where}")
     if found.__doc__:
         print(f"  {found.__doc__}")
+    for name, meaning in found.parameters.items():
+        print(f"  parameter {name}: {meaning}")
     print()
     print_table(("table", "rule", "how", "package", "where"), rows(found))
     for record in absent:
