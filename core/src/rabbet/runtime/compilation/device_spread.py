@@ -99,10 +99,17 @@ def attributes_of(spread: Spread, jaxpr: Jaxpr, kept: tuple[int, ...]) -> Any:
 
 
 def chosen(spread: Any, avals: Any, hlos: Any, read: Any = ()) -> Any:
-    """The ``Sharding`` of each result of type ``avals``: as asked for, or as the compiler chose (``hlos``, or
-    None where there is one partition). None for one that no mesh can say. What the compiler chose is said in
-    the words of the first argument that lies so; ``read`` has the sharding of each and its number of
-    dimensions.
+    """The ``Sharding`` of each result.
+
+    Args:
+      spread: the ``Spread`` of the program; what it asks for comes first.
+      avals: the types of the results.
+      hlos: the shardings that the compiler chose, or None where there is one partition.
+      read: the sharding of each argument, and its number of dimensions.
+
+    Returns:
+      a list: what the compiler chose is written as the sharding of the first argument that lies so; None for
+      what cannot be expressed on a mesh.
     """
     asked = spread.outs or (None,) * len(avals)
     count, found = len(spread.group), []

@@ -367,8 +367,8 @@ def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) 
 
 
 def whole_where_unsaid(made: Any) -> Any:
-    """The lowering of a program once more, with those results whole on each device whose shardings, chosen by
-    the compiler, no mesh can say.
+    """The lowering of a program once more. Results whose shardings, as the compiler chose them, cannot be
+    expressed on a mesh are whole on each device.
     """
     lowering = made.lowering
     everywhere = EverywhereSharding(lowering.spread.group)

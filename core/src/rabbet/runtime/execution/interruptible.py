@@ -1,16 +1,16 @@
 """Programs that may never end, run so that Ctrl-C gives control back.
 
-On the CPU a program runs on the thread that calls it, and Python handles signals between two of its own
-instructions: a loop that does not end could not be interrupted. So a program with a loop of which nobody
-knows how often it runs, called on the main thread, is either stopped or left to itself when a signal comes:
+On the CPU a program runs on the thread that calls it, and Python handles signals between two bytecode
+instructions only. So a compiled loop that does not end could not be interrupted. For a program on the main
+thread that has a loop with an unknown number of steps, there are two ways:
 
-- Loops that can be stopped (``rabbet.lowering.stopping``) run on the main thread. Python's handler in C tells
-  a thread of the signal, which writes into the program's table; the program ends at once, with numbers that
-  mean nothing, and Python handles the signal. If that raises nothing, the program runs again, as others do.
-- Other programs run on a helper thread. The main thread waits for it, and can be woken. That costs a change
-  of threads: 8 to 50 us.
+- Loops that can be stopped (``rabbet.lowering.stopping``) run on the main thread. When a signal comes,
+  Python's handler in C wakes a thread, which sets a flag that the loop reads. The program ends at once; its
+  results are dropped, and Python handles the signal. If the handler raises nothing, the program runs again.
+- Other programs run on a helper thread, and the main thread waits where a signal can wake it. Changing
+  threads costs 8 to 50 us. When a signal raises, the program is left to finish by itself.
 
-Loops that count (``fori_loop``, ``scan``) are let run.
+Loops with a known number of steps (``fori_loop`` with fixed bounds, ``scan``) are not interrupted.
 """
 
 from __future__ import annotations
