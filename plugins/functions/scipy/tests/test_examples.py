@@ -5,10 +5,11 @@ import inspect
 import types
 
 import pytest
+import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet.scipy import special, stats
 
-NAMES = {"special": special, "stats": stats, "rnp": rnp}
+NAMES = {"special": special, "stats": stats, "rb": rb, "rnp": rnp}
 
 
 def documented():

@@ -1,8 +1,14 @@
-"""Images of any number of dimensions: ``jax.scipy.ndimage``."""
+"""Images of any number of dimensions: ``jax.scipy.ndimage``, and SciPy's filters and affine maps.
+
+The modes are SciPy's: what is beyond the ends of an image.
+"""
+
+# ruff: noqa: F403 - each module says in __all__ what it gives
 
 from rabbet.extend.functions import public_module as _public_module
-from rabbet.scipy.ndimage.coordinates import map_coordinates
-
-__all__ = ["map_coordinates"]
+from rabbet.scipy.ndimage.affine import *
+from rabbet.scipy.ndimage.coordinates import *
+from rabbet.scipy.ndimage.filters import *
+from rabbet.scipy.ndimage.ranks import *
 
 _public_module(globals())

@@ -123,3 +123,6 @@ def _weighed_at_once(values, choices, mode, cval):
     if mode == "constant":
         value = where(functools.reduce(operator.and_, inside), value, cval)
     return rnp.sum(value * functools.reduce(operator.mul, weights), tuple(range(n)))
+
+
+__all__ = ["map_coordinates"]

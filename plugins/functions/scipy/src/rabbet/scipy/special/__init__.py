@@ -8,10 +8,12 @@ docs/scipy.md."""
 # ruff: noqa: F403 - each module says in __all__ what it gives
 
 from rabbet.extend.functions import public_module as _public_module
+from rabbet.scipy.special.bessel import *
 from rabbet.scipy.special.elementary import *
 from rabbet.scipy.special.error_functions import *
 from rabbet.scipy.special.gamma import *
 from rabbet.scipy.special.integrals import *
+from rabbet.scipy.special.inverses import *
 from rabbet.scipy.special.others import *
 
 _public_module(globals())

@@ -230,4 +230,7 @@ rising_factorials = define(
     weak=False,
 )  # fmt: skip
 
-__all__ = ["betas", "incomplete_betas", "log_betas", "rising_factorials", "sign_of_gamma"]
+__all__ = [
+    "betainc_by_a", "betainc_by_b", "betas", "incomplete_betas", "incomplete_by_x", "log_betas",
+    "rising_factorials", "sign_of_gamma",
+]  # fmt: skip
