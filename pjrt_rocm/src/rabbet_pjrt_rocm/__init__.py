@@ -12,120 +12,41 @@ RABBET_ROCM_DEVICES=0,2           the GPUs to use, by number; by default all.
 """
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
-from rabbet import config
-from rabbet.extend.backend import CApiBackend, Setting, find_library, gpu_plugin_options
-from rabbet.extend.native import missing_libraries
+from rabbet.extend.backend import CApiBackend
+from rabbet.extend.native import VendorWheels
 
-NAME = "rocm"
-WHEELS = (
-    ("jax_plugins.xla_rocm7", "xla_rocm_plugin.so", "jax-rocm7-pjrt"),
-    ("jax_plugins.xla_rocm10", "xla_rocm_plugin.so", "jax-rocm10-pjrt"),
+WHEELS = VendorWheels(
+    "rocm",
+    [
+        ("jax_plugins.xla_rocm7", "xla_rocm_plugin.so", "jax-rocm7-pjrt"),
+        ("jax_plugins.xla_rocm10", "xla_rocm_plugin.so", "jax-rocm10-pjrt"),
+    ],
+    sdk="ROCm 7",
 )
-SDK = "ROCm 7"
-
-
-def fraction(text: Any) -> float:
-    """A part of a whole."""
-    value = float(text)
-    if not 0 < value <= 1:
-        raise ValueError("between 0 and 1")
-    return value
-
-
-def numbers(text: Any) -> tuple[int, ...]:
-    """Numbers of GPUs, as a text with commas or a sequence."""
-    parts = text.split(",") if isinstance(text, str) else text
-    return tuple([int(part) for part in parts])
-
-
-SETTINGS = (
-    Setting("rocm_memory_fraction", 0.75, fraction, doc="How much of a GPU's memory the allocator may take."),
-    Setting("rocm_devices", (), numbers, doc="The GPUs to use, by number; none: all."),
-)
-
-
-def library() -> str | None:
-    """The path of the PJRT library, or None."""
-    for folder, file, _ in WHEELS:
-        found = find_library(folder, file)
-        if found is not None:
-            return found
-    return None
-
-
-def package() -> str:
-    """The distribution that brings the library."""
-    return next(
-        (name for folder, file, name in WHEELS if find_library(folder, file) is not None), WHEELS[0][2]
-    )
-
-
-def options() -> Mapping[str, Any]:
-    """What the client is told at the start."""
-    chosen = config.rocm_devices
-    told = {**gpu_plugin_options(), "memory_fraction": config.rocm_memory_fraction, "preallocate": False}
-    return {**told, "visible_devices": list(chosen)} if chosen else told
-
-
-def fits(version: str | None, jaxlib: str) -> str | None:
-    """Why the library does not go with jaxlib, or None: those of one minor version do, and it may be one
-    behind.
-    """
-    if version is None or 0 <= minor(jaxlib) - minor(version) <= 0:
-        return None
-    return (
-        f"{package()} {version} does not go with jaxlib {jaxlib}\n  to fix: python -m pip install "
-        f'"{package()}==0.{minor(jaxlib)}.*", or "jaxlib==0.{minor(version)}.*"'
-    )
-
-
-def minor(version: str) -> int:
-    """The second number of a version."""
-    return int(version.split(".")[1])
 
 
 def hardware() -> str | None:
     """Why this machine cannot run programs for ROCm, or None."""
     if not os.path.exists("/dev/kfd"):
         return "no AMD GPU is visible to this process (there is no /dev/kfd)"
-    return missing_sdk()
-
-
-def missing_sdk() -> str | None:
-    """Which libraries the PJRT library would not find, in words, or None."""
-    path = library()
-    absent = [] if path is None else missing_libraries(path)
-    if not absent:
-        return None
-    some = ", ".join(absent[:4]) + (f" and {len(absent) - 4} more" if len(absent) > 4 else "")
-    return f"{SDK} is not found by the system's loader: {some} missing; add its lib folder to LD_LIBRARY_PATH"
-
-
-def checks() -> list[tuple[str, bool | None, str]]:
-    """Lines for `rabbet doctor`: what the library needs, also where there is no GPU."""
-    if library() is None:
-        return []
-    problem = missing_sdk()
-    return [(f"{NAME} libraries", None if problem else True, problem or f"{SDK} is found")]
+    return WHEELS.missing()
 
 
 BACKEND = CApiBackend(
-    NAME,
-    library,
-    options=options,
+    "rocm",
+    WHEELS.library,
+    options=WHEELS.options,
     priority=190,
-    package=package,
+    package=WHEELS.package,
     advice='install it with: python -m pip install "rabbet-pjrt-rocm[rocm7]"',
-    fits=fits,
+    fits=WHEELS.fits,
     hardware=hardware,
-    checks=checks,
+    checks=WHEELS.checks,
     topology=True,
     native_dtypes=frozenset(
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
         "complex64 complex128".split()
     ),
-    settings=SETTINGS,
+    settings=WHEELS.settings,
 )

@@ -26,9 +26,11 @@ from rabbet.runtime.platforms.backends import all_native_calls
 from rabbet.runtime.platforms.native_calls import NativeCalls
 from rabbet.runtime.platforms.profiling import memory_profile, profile_data_of, profiler
 from rabbet.runtime.platforms.shared_libraries import missing_libraries
+from rabbet.runtime.platforms.vendor_wheels import VendorWheels
 
 __all__ = [
     "NativeCalls",
+    "VendorWheels",
     "all_native_calls",
     "compiler_has",
     "foreign_functions",
