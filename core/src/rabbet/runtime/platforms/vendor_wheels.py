@@ -19,8 +19,8 @@ SHOWN = 4  # missing libraries that a message names
 
 class VendorWheels:
     """A vendor's PJRT library for GPUs out of one of its wheels: found, compared with jaxlib, told its
-    options; and which of the libraries that it needs are missing, read from the file's header, so that nothing
-    native is loaded to find out. Its methods are arguments of a ``CApiBackend``.
+    options; and which of the libraries that it needs are missing, read from the file's header, so that
+    nothing native is loaded to find out. Its methods are arguments of a ``CApiBackend``.
 
     Args:
       platform: the platform's name; its settings are ``NAME_memory_fraction`` and ``NAME_devices``.
