@@ -89,7 +89,7 @@ def plant(folder, names):
         (info / "entry_points.txt").write_text(f"[rabbet.{group}]\n{point} = {value}\n")
 
 
-# What faults are planted beside where they are tried alone and in pairs: half of the time that all packages take.
+# What faults are planted beside, alone and in pairs: half of the time that all packages take.
 BESIDE = ("rabbet-cli", "rabbet-pjrt-cpu", "rabbet-passes", "rabbet-jit")
 
 
