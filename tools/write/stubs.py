@@ -10,6 +10,7 @@ Names and signatures are those of the running packages; types come from `stub_ty
 import argparse
 import importlib
 import inspect
+import os
 import pathlib
 import re
 import sys
@@ -20,6 +21,9 @@ import door_stubs
 from rabbet.extend import DOORS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Examples may be installed beside the packages, and are none.
+EXAMPLES = [path.name for path in (ROOT / "examples" / "third_party").iterdir()]
+os.environ["RABBET_DISABLE_PLUGINS"] = ",".join(EXAMPLES)
 TYPES = tomllib.loads((ROOT / "tools" / "write" / "stub_types.toml").read_text())
 PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name in names.split()}
 RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() for name in names.split()}
