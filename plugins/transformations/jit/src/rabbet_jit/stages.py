@@ -14,7 +14,6 @@ from rabbet.extend.backend import (
     lower_program,
     normalize_compiler_options,
 )
-from rabbet.extend.cost import cost_of
 from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
 from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
@@ -156,6 +155,8 @@ class Lowered(Stage):
         if found is None:
             return self.compile().cost_analysis()
         if "stablehlo.custom_call" in self.lowering.module.text:
+            from rabbet.extend.cost import cost_of  # few programs ask
+
             own = cost_of(self.lowering.jaxpr, own_only=True, rounds=False)
             unknown = max(-found.pop("optimal_seconds", 0.0), 0.0)  # each such call is a -1 in the sums
             for name, more in zip(("flops", "bytes accessed"), own[:2], strict=True):
