@@ -17,7 +17,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @pytest.fixture(scope="session")
 def browser():
     """A Chromium or Chrome of this machine (Debian: `chromium`), steered by `playwright`, which the
-    environment `docs` installs. `RABBET_BROWSER` names another browser by its path.
+    environment `browser` installs. `RABBET_BROWSER` names another browser by its path.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = os.environ.get("RABBET_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)

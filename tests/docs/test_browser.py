@@ -35,7 +35,7 @@ WIDE = """() => [...document.querySelectorAll('article table')]
 
 
 SEARCHES = {
-    "einsum": "rabbet.numpy.products.einsum",
+    "einsum": "rabbet.numpy.einsum",
     "PRNGKey": "rabbet.random.PRNGKey",
     "grad": "rabbet.grad",
     "jit": "rabbet.jit",

@@ -14,40 +14,36 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import badges
 import docstrings
 import public_names
+import typed
 from public_names import Name
 
-ARRAY_LIKE = re.compile(
-    r"rabbet\.runtime\.array\.Array \| rabbet\.trace\.interpreter\.Tracer \|[\w\s.|]*\bcomplex\b"
-)
 LINE = 100
 # What a search for a bare name should find first.
 BOOSTS = {"rabbet": 2.5, "rabbet.numpy": 1.5, "rabbet.random": 1.5, "rabbet.lax": 1.2}
+# Names of settings begin with "numpy", too.
+MODULE_BOOSTS = {"rabbet.numpy": 12, "rabbet.lax": 6, "rabbet.random": 6}
 # Pages that need the room of what else stands beside a page, for tables of many columns.
-HIDDEN = {"benchmarks.md": ["toc"], "closure.md": ["navigation", "toc"]}
+WHOLE = ["navigation", "toc"]
+HIDDEN = {"benchmarks.md": ["toc"], "closure.md": WHOLE, "promotion.md": WHOLE}
 # Modules of few names each: they are reached from the page of the module that they lie in.
 NOT_IN_NAVIGATION = ("rabbet.scipy.stats.", "rabbet.extend.")
 
 
-def annotation(kind: Any) -> str:
-    """A type as a reader writes it."""
-    text = inspect.formatannotation(kind)
-    text = ARRAY_LIKE.sub("ArrayLike", text).replace("rabbet.runtime.arrays.array.Array", "Array")
-    return re.sub(r"\b(?:collections\.abc|typing|types|numpy)\.(?=\w)", "", text)
-
-
-def shown_parameter(parameter: inspect.Parameter) -> str:
+def shown_parameter(name: Name, parameter: inspect.Parameter) -> str:
     """``axis=None`` or ``x: ArrayLike``."""
     prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     text = prefix + parameter.name
-    if parameter.annotation is not parameter.empty:
-        text += f": {annotation(parameter.annotation)}"
+    kind = typed.type_of(name.module, name.name, parameter.name, parameter.annotation)
+    if kind:
+        text += f": {kind}"
     if parameter.default is not parameter.empty:
         default = parameter.default
         value = default.__name__ if isinstance(default, type) else repr(default)
         value = "..." if " at 0x" in value or len(value) > 60 else value
-        text += f"={value}" if parameter.annotation is parameter.empty else f" = {value}"
+        text += f" = {value}" if kind else f"={value}"
     return text
 
 
@@ -58,16 +54,18 @@ def signature(name: Name) -> str:
     except (TypeError, ValueError):
         return name.full
     shown: list[str] = []
-    kinds = [p.kind for p in found.parameters.values()]
-    for index, parameter in enumerate(found.parameters.values()):
+    # JAX's own, which is there for programs that give it.
+    parameters = [p for p in found.parameters.values() if not p.name.startswith("_")]
+    kinds = [p.kind for p in parameters]
+    for index, parameter in enumerate(parameters):
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in "".join(s[:1] for s in shown):
             shown.append("*")
-        shown.append(shown_parameter(parameter))
+        shown.append(shown_parameter(name, parameter))
         last = index + 1 == len(kinds) or kinds[index + 1] is not parameter.POSITIONAL_ONLY
         if parameter.kind is parameter.POSITIONAL_ONLY and last:
             shown.append("/")
-    empty = found.return_annotation is found.empty or found.return_annotation is None
-    returns = "" if empty else f" -> {annotation(found.return_annotation)}"
+    kind = typed.type_of(name.module, name.name, "return", found.return_annotation)
+    returns = f" -> {kind}" if kind else ""
     line = f"{name.full}({', '.join(shown)}){returns}"
     if len(line) <= LINE:
         return line
@@ -108,7 +106,11 @@ class Site:
         link = lambda said: None if said in own else self.address(name.module, said)
         lines = ["---", f"title: {name.full}"]
         lines += ["search:", f"  boost: {BOOSTS.get(name.module, 1)}", "---", "", f"# {name.full}", ""]
-        lines += [f"In [`{name.module}`](index.md), of the package `{package}`.", ""]
+        defined = typed.source(name.thing)
+        where = f" Source: `{defined}`." if defined else ""
+        lines += [f"In [`{name.module}`](index.md), of the package `{package}`.{where}", ""]
+        if marks := badges.line(name.module, name.name, name.thing):
+            lines += [marks, ""]
         if name.is_callable:
             lines += ["```python", signature(name), "```", ""]
         elif not name.doc:
@@ -134,7 +136,8 @@ class Site:
         """The page of a module: what it is for, its modules, and a table of its names."""
         doc = inspect.getdoc(self.modules[module]) or ""
         link = lambda said: self.address(module, said)
-        lines = ["---", f"title: {module}", "search:", "  boost: 2", "---", "", f"# {module}", ""]
+        boost = MODULE_BOOSTS.get(module, 2)
+        lines = ["---", f"title: {module}", "search:", f"  boost: {boost}", "---", "", f"# {module}", ""]
         lines += [docstrings.markdown(doc, link)]
         inner = [one for one in self.modules if one.rpartition(".")[0] == module]
         if inner:
