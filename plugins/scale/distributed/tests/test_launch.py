@@ -115,5 +115,14 @@ def test_the_coordinator_dies(together, tmp_path, elastic):
     status, said = launch(together, "-n", "2", *options, program, tmp_path / "died", tmp_path / "kept")
     again = "started again" if elastic else "ended"
     assert f"rabbet launch: the coordinator has ended; all are {again}" in said, said
+    assert "bad_cast" not in said, said
     assert status == (0 if elastic else 1) and said.count("all is well") == (2 if elastic else 0), said
     assert said.count("begins at 3") == (2 if elastic else 0), said
+
+
+def test_a_process_says_that_its_coordinator_is_gone(together):
+    """One that nobody launched: the process ends with a status of its own, having said what it printed."""
+    ended = together("loses_coordinator.py", 1)
+    assert ended.statuses == [75], ended
+    assert "printed before" in ended.said[0] and "is gone, and process 0, which was attached" in ended.said[0]
+    assert "bad_cast" not in ended.said[0], ended

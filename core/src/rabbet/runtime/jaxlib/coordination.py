@@ -12,7 +12,9 @@ from typing import Any
 
 from jaxlib import _jax
 
-from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.jaxlib import adapter, terminating
+
+PAUSE = 0.3
 
 
 def start_service(
@@ -190,18 +192,34 @@ def connect(address: Any, process: Any, *, seconds: Any = 300, heartbeat_seconds
         shutdown_timeout=1,
         shutdown_on_destruction=False,
         # Without one, jaxlib ends the process where connecting fails. It is called with what Python has no
-        # type for, so this one never runs.
+        # type for, so this one never runs (see ``terminating``).
         missed_heartbeat_callback=lambda *args: None,
         use_compression=True,
     )
     try:
         client.connect()
     except RuntimeError as error:
+        reason = "" if "bad_cast" in str(error) else f" ({error})"
         raise TimeoutError(
             f"process {process} reached the coordinator at {address}, but not all processes attached to it "
-            f"within {seconds:g} s ({error})"
+            f"within {seconds:g} s{reason}"
         ) from None
+    terminating.explain_end(lambda: why_it_ends(address, process))
     return Store(client)
+
+
+def why_it_ends(address: Any, process: Any) -> str:
+    """What a process says that jaxlib ends because of its coordinator."""
+    time.sleep(PAUSE)  # the system takes a moment to close its port
+    try:
+        reachable(address, PAUSE)
+        what = f"the coordinator at {address} has given process {process} up: it was not heard of in time"
+    except TimeoutError:
+        what = f"the coordinator at {address} is gone, and process {process}, which was attached to it, ends"
+    return (
+        f"rabbet.distributed: {what}\n"
+        "  to fix: start all processes again, from the last checkpoint; rabbet launch --elastic does that"
+    )
 
 
 def cpu_collectives(store: Any, hostname: Any = None, interface: Any = None) -> Any:
