@@ -66,3 +66,39 @@ def test_nothing_is_held(keeping):
     del f
     gc.collect()
     assert dead() is None and all(function() is not None for function in kept_traces.of)
+
+
+def test_what_was_compiled_is_shared(keeping):
+    f, told = counted(), []
+    rb.jit(f)(X)
+    first = rb.jit(f)
+    assert float(first(X)) == 6 and first._cache_size() == 1
+    assert rb.jit(f)._cache_size() == 1 and rb.jit(f, keep_unused=True)._cache_size() == 0
+    assert rb.jit(f, donate_argnums=0)._cache_size() == 0 and rb.jit(f, static_argnums=1)._cache_size() == 0
+    tree = {"x": X, "more": [X]}
+    g = lambda t: (told.append(1), rb.lax.add(t["x"], t["more"][0]))[1]
+    for _ in range(3):
+        assert float(rb.jit(g)(tree)) == 4 == float(rb.jit(g)(t=tree))
+    assert len(told) == 2
+    with rb.config.override(keep_bodies=False):
+        assert rb.jit(f)._cache_size() == 0
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_programs_go_with_the_function(keeping, ahead):
+    def f(x):
+        return rb.lax.sin(x)
+
+    compiled = rb.jit(f).lower(X).compile() if ahead else rb.jit(f)(X)
+    rb.jit(f)(X)
+    dead = weakref.ref(f)
+    gc.disable()
+    try:
+        del f
+        assert dead() is None and all(function() is not None for function in kept_traces.of)
+    finally:
+        gc.enable()
+    if ahead:  # still there, and says what it was
+        assert float(compiled(X)) == float(np.sin(X))
+        with pytest.raises(TypeError, match=r"locals>.f \(.*test_kept_traces.py:\d+\) takes f32"):
+            compiled(np.ones(3, np.float32))

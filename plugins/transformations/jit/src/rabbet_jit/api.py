@@ -25,7 +25,7 @@ from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
-from rabbet_jit.asked import Asked
+from rabbet_jit.asked import Asked, AskedWeakly
 from rabbet_jit.dispatch import CONVERTED, Quick, Split, caller, converting
 from rabbet_jit.kept_traces import kept_traces
 from rabbet_jit.signature import Signature, Statics, found_by_name
@@ -161,12 +161,18 @@ class Jitted(Asked):
 
     def __init__(self, *asked: Any) -> None:
         super().__init__(*asked)
-        self.asked = Asked(*asked)
+        shared = kept_traces.shared(self.fun, self.in_all()) if self.layouts is None else None
+        self.is_shared = shared is not None
+        self.asked = AskedWeakly(*asked) if self.is_shared else Asked(*asked)
         self.asked.keeper = weakref.WeakMethod(self.keep)
-        self.runners = {}
         self.programs = kept_traces.programs(self.fun, self.statics)
-        self.compiled = {}
-        self.quick = Quick(self)
+        if shared is None or shared.quick is None:
+            self.runners, self.compiled, self.quick = {}, {}, Quick(self)
+            if shared is not None:
+                shared.runners, shared.compiled, shared.quick = self.runners, self.compiled, self.quick
+        else:
+            self.runners, self.compiled, self.quick = shared.runners, shared.compiled, shared.quick
+            self.quick.belongs_to(self)
         self.split = Split(self.statics)
         on_clear_caches(Jitted.clear_cache, of=self)
 
@@ -175,6 +181,12 @@ class Jitted(Asked):
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
         return Jitted, self.asked.__reduce__()[1]
+
+    def in_all(self) -> tuple[Any, ...]:
+        """All that was asked of it, but for the function and shardings, as a key."""
+        named = [(tuple(one.numbers), tuple(one.names)) for one in (self.statics, self.donated)]
+        options = None if self.options is None else tuple(sorted(self.options.items()))
+        return (*named, self.keep_unused, self.device, str(self.inline), options)
 
     def slowly(self, args: Any, kwargs: Any) -> Any:
         """The call where the fast path does not apply."""
@@ -282,7 +294,8 @@ class Jitted(Asked):
             if config.explain:
                 explain.placed(self, key, device)
             layouts = [x.spec.layout for x in leaves]
-            traced = stages.Traced(self.asked.here(), signature, program, avals, layouts)
+            held = signature.held_weakly() if self.is_shared else signature
+            traced = stages.Traced(self.asked.here(), held, program, avals, layouts)
             compiled = traced.lower(platform=device.platform).compile(device=device)
             compiled.key = key
             self.keep(compiled)
@@ -307,7 +320,8 @@ class Jitted(Asked):
         layouts = [None if self.device else layout_of(x) for x in signature.leaves]
         program = self.program(signature, avals)
         device = self.device or device_of(signature)
-        return stages.Traced(self.asked.here(), signature, program, avals, layouts, device)
+        held = signature.held_weakly() if self.is_shared else signature
+        return stages.Traced(self.asked.here(), held, program, avals, layouts, device)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for the types of these arguments; a ``Lowered`` stage.

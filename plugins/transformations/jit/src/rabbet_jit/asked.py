@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet.extend.wrapping import name_of
 
+from rabbet_jit.kept_traces import Weakly
 from rabbet_jit.signature import found_by_name
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Asked:
         if self.layouts is None or not self.layouts.late:
             return self
         options = self.keep_unused, self.device, self.inline, self.options, self.layouts.here()
-        made = Asked(self.fun, self.statics, self.donated, *options)
+        made = type(self)(self.fun, self.statics, self.donated, *options)
         made.keeper = self.keeper
         return made
 
@@ -64,4 +65,25 @@ class Asked:
             keep(compiled)
 
 
-__all__ = ["Asked"]
+class AskedWeakly(Asked):
+    """The same of a function that others hold: what is compiled may be kept for as long as it lives."""
+
+    function: Any = None
+
+    @property
+    def fun(self) -> Any:  # type: ignore[override]
+        """The function; where it was dropped, one that is called as it was."""
+        return self.function()
+
+    @fun.setter
+    def fun(self, fun: Any) -> None:
+        self.function = Weakly(fun)
+
+    def __reduce__(self) -> Any:
+        return Asked(
+            self.fun, self.statics, self.donated, self.keep_unused, self.device, self.inline, self.options,
+            self.layouts,
+        ).__reduce__()  # fmt: skip
+
+
+__all__ = ["Asked", "AskedWeakly"]

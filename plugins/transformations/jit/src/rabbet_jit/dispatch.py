@@ -53,13 +53,13 @@ class Trees(dict):
 
 
 class Fixed(dict):
-    """Programs by static values, each with its ``Trees``; ``owner`` is a weak reference to the function."""
+    """Programs by static values, each with its ``Trees``; ``owners`` are the functions, held weakly."""
 
-    __slots__ = ("owner",)
-    owner: Any
+    __slots__ = ("owners",)
+    owners: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return operator.attrgetter("quick.fixed"), (self.owner(),)
+        return operator.attrgetter("quick.fixed"), (next(iter(self.owners)),)
 
 
 class Quick(dict):
@@ -71,17 +71,21 @@ class Quick(dict):
     pytrees, or since the last call had a number or a NumPy array. To find out by an exception takes longer.
     """
 
-    __slots__ = ("apart", "fixed", "named", "owner", "trees")
+    __slots__ = ("apart", "fixed", "named", "owners", "trees")
 
     def __init__(self, owner: Any) -> None:
         super().__init__()
         # Not held: a function that is dropped gives its programs back at once.
-        self.owner = weakref.ref(owner)
+        self.owners: Any = weakref.WeakSet([owner])
         self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), Fixed(), []
-        self.fixed.owner = self.owner
+        self.fixed.owners = self.owners
+
+    def belongs_to(self, owner: Any) -> None:
+        """Say that one more jitted function looks its programs up here."""
+        self.owners.add(owner)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return operator.attrgetter("quick"), (self.owner(),)
+        return operator.attrgetter("quick"), (next(iter(self.owners)),)
 
     def remember(
         self, args: tuple[Any, ...], kwargs: dict[Any, Any], leaves: list[Any], key: Any, run: Any

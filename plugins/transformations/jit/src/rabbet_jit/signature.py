@@ -14,6 +14,8 @@ from rabbet.extend.functions import argument_name, describe_function, parameter_
 from rabbet.extend.transform import bound_axes
 from rabbet.tree import leaf_path
 
+from rabbet_jit.kept_traces import Weakly
+
 if TYPE_CHECKING:
     from rabbet.typing import Value
 
@@ -29,6 +31,8 @@ class Statics:
     def __init__(self, fun: Any, numbers: Any, names: Any) -> None:
         self.numbers = _tuple(numbers, int, "argnums")
         self.names = _tuple(names, str, "argnames")
+        if not self.numbers and not self.names:
+            return
         try:
             parameters = list(inspect.signature(fun).parameters.values())
         except (TypeError, ValueError):
@@ -147,6 +151,14 @@ class Signature:
         kept.leaves = [None] * len(self.leaves)
         return kept
 
+    def held_weakly(self) -> Signature:
+        """The same for what is kept for as long as the function lives, and must not hold it."""
+        kept = self.without_values()
+        if "fun" in vars(kept):
+            vars(kept)["function"] = Weakly(vars(kept).pop("fun"))
+            kept.__class__ = _OfFunctionHeldWeakly
+        return kept
+
     def donated_leaves(self, donated: Statics) -> tuple[int, ...]:
         """The indices of the leaves that belong to donated arguments."""
         positions = donated.positions(self.count)
@@ -157,6 +169,27 @@ class Signature:
                 zip(gives, [*args.children(), *kwargs.children()], strict=True)]  # fmt: skip
         flags = [give for give, count in each for _ in range(count)]
         return tuple([leaf for leaf, give in enumerate(flags) if give])
+
+
+class _OfFunctionHeldWeakly(Signature):
+    """See ``Signature.held_weakly``."""
+
+    function: Any
+
+    @property
+    def fun(self) -> Any:  # type: ignore[override]
+        return self.function()
+
+    def __copy__(self) -> Any:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __reduce__(self) -> Any:
+        plain = object.__new__(Signature)
+        vars(plain).update(vars(self), fun=self.fun)
+        del vars(plain)["function"]
+        return plain.__reduce_ex__(2)
 
 
 def found_by_name(function: Any) -> Any:

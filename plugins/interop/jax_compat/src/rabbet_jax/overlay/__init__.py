@@ -1,7 +1,10 @@
 """What ``jax`` has beside ``rabbet``'s names."""
 
+import contextlib
 import functools
 import inspect
+import types
+import weakref
 
 import rabbet as rb
 from rabbet.errors import PluginError
@@ -83,11 +86,21 @@ def jit(fun=None, **options):
         if options.get("device") is None and options.get("backend") is None:
             raise
         compiled = _refused_when_called(fun, options)
-    try:
-        compiled.__signature__ = inspect.signature(fun)
-    except (TypeError, ValueError):  # Python does not know it of every callable
-        pass
+    with contextlib.suppress(TypeError, ValueError):  # Python does not know it of every callable
+        compiled.__signature__ = _signature(fun)
     return compiled
+
+
+_signatures: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _signature(fun):
+    """That of a function, found once: libraries make ``jit`` of one function again and again."""
+    if type(fun) is not types.FunctionType:
+        return inspect.signature(fun)
+    if fun not in _signatures:
+        _signatures[fun] = inspect.signature(fun)
+    return _signatures[fun]
 
 
 devices = _in_jaxs_words(rb.devices)
