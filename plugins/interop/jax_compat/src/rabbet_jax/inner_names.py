@@ -4,6 +4,8 @@
 inside; they can be read, and say the public way when they are called.
 """
 
+from rabbet_jax.touched import REPORT
+
 # Where names that a module shows are looked for.
 HOMES = "jax jax.lax jax.tree_util jax.sharding jax.typing jax.flatten_util jax.api_util".split()
 
@@ -194,4 +196,8 @@ _INNER = {
 }
 
 # By module: the names, and the reason with the public way.
-INNER = {module: (names, why) for why, text in _INNER.items() for module, names in _by_module(text)}
+INNER = {
+    module: (names, (why, f"{way}; where a library needs the name itself, {REPORT}"))
+    for (why, way), text in _INNER.items()
+    for module, names in _by_module(text)
+}
