@@ -87,7 +87,9 @@ class Served(types.ModuleType):
         if found is not None:
             return found
         if private or _namespace(self).get("_open") or name in _namespace(self).get("_absent", ()):
-            _namespace(self)[name] = absent(full, *(_namespace(self).get("_why") or _reason(full)))
+            inner, why = INNER.get(self.__name__, ("", None))
+            why = why if name in inner.split() else _namespace(self).get("_why")
+            _namespace(self)[name] = absent(full, *(why or _reason(full)))
             return _namespace(self)[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
@@ -195,11 +197,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec):
         module = Served(spec.name)
         _namespace(module)["_sources"] = spec.loader_state
-        inner, why = INNER.get(spec.name, ("", None))
+        inner, _ = INNER.get(spec.name, ("", None))
         _namespace(module)["_absent"] = frozenset(
             " ".join([inner, *[getattr(source, "ABSENT", "") for source in spec.loader_state]]).split()
         )
-        _namespace(module)["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), why)
+        _namespace(module)["_why"] = next((s.WHY for s in spec.loader_state if hasattr(s, "WHY")), None)
         _namespace(module)["_open_below"] = any(getattr(s, "OPEN_BELOW", False) for s in spec.loader_state)
         _namespace(module)["_open"] = any(getattr(source, "OPEN", False) for source in spec.loader_state)
         return module
