@@ -40,6 +40,19 @@ def test_the_memory_of_attention_grows_with_the_length(platform):
     assert long < plain / 4
 
 
+def test_grouped_products(platform):
+    """On a TPU by the compiler's own operation, without loops; on a GPU in tiles, without all products."""
+    script = SCRIPT.with_name("compile_ragged.py")
+    ended = subprocess.run(
+        [sys.executable, str(script), platform, TOPOLOGIES[platform][0]], capture_output=True, text=True,
+        timeout=600, check=False, env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    loops, ragged, memory = map(int, ended.stdout.split())
+    assert (loops == 0 and ragged >= 3) if platform == "tpu" else loops == 3
+    assert memory < 64 * 1024 * 256  # less than a mask of all groups
+
+
 def test_the_compiler_takes_calls_of_cudnn(platform):
     """It reads their descriptions; kernels are made where there is a GPU."""
     if platform != "cuda":

@@ -1,5 +1,7 @@
 """Ragged and scaled products against loops over groups."""
 
+import re
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -146,3 +148,42 @@ def test_mapped_products():
     sizes = np.array([[20, 10], [0, 40], [15, 15]], np.int32)
     got = rb.vmap(lax.ragged_dot, (0, None, 0))(lhs, rhs, sizes)
     close(got, [rows_by_group(x, rhs, s) for x, s in zip(lhs, sizes, strict=True)])
+
+
+def tpu_text(f, *types):
+    return rb.jit(f).trace(*types).lower(platforms=("tpu",)).as_text()
+
+
+TYPES = [rb.ShapeDtypeStruct(s, d) for s, d in (((7, 3), "f4"), ((4, 3, 2), "f4"), ((4,), "i4"))]
+
+
+@pytest.mark.needs("jit", "grad")
+def test_the_operation_of_tpus():
+    """One for each product: by rows of groups, and for matrices a sum over the rows of each group."""
+    loss = lambda *arrays: (lax.ragged_dot(*arrays, precision="highest") ** 2).sum()
+    text = tpu_text(rb.grad(loss, (0, 1)), *TYPES)
+    calls = [line for line in text.splitlines() if '"chlo.ragged_dot"' in line]
+    types = [re.findall(r"tensor<(\w+)>", line) for line in calls]
+    assert sorted(types) == sorted(
+        [
+            ["7x3xf32", "4x3x2xf32", "4xi32", "7x2xf32"],
+            ["7x2xf32", "4x2x3xf32", "4xi32", "7x3xf32"],
+            ["7x3xf32", "7x2xf32", "4xi32", "4x3x2xf32"],
+        ]
+    )
+    for line, (_, _, _, out) in zip(calls, types, strict=True):
+        sums = out.startswith("4x")
+        axis = 0 if sums else 1
+        contracted = f"lhs_contracting_dimensions = [{axis}], rhs_contracting_dimensions = [{axis}]"
+        assert f"{contracted}, lhs_ragged_dimensions = [0]" in line
+        assert f"rhs_group_dimensions = {'[]' if sums else '[0]'}" in line
+        assert line.count("#chlo<precision HIGHEST>") == 2
+    cpu = rb.jit(lax.ragged_dot).trace(*TYPES).lower(platforms=("cpu",)).as_text()
+    assert "chlo.ragged_dot" not in cpu  # XLA has none for CPUs
+
+
+@pytest.mark.needs("jit")
+def test_what_is_still_a_loop_on_tpus():
+    halves = [rb.ShapeDtypeStruct(t.shape, "float16") for t in TYPES[:2]]
+    assert "chlo.ragged_dot" not in tpu_text(lambda *xs: lax.ragged_dot(*xs, group_offset=0), *TYPES)
+    assert "chlo.ragged_dot" not in tpu_text(lax.ragged_dot, *halves, TYPES[2])

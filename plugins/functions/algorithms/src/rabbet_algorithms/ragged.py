@@ -126,7 +126,8 @@ def ragged_dot_general(
             rhs = transpose(rhs, (group, *other_contract, other))
             rows = lhs if ragged == 0 else transpose(lhs, (1, 0))
             bounds = _bounds(group_sizes, y.shape[group], group_offset)
-            return grouped_dot(rows, rhs, *bounds, **_said(precision, preferred_element_type))
+            said = _said(precision, preferred_element_type, group_offset is None)
+            return grouped_dot(rows, rhs, *bounds, **said)
         outer = (*batch, *[d for d in kept if d < ragged])
         mask = _membership(x, group_sizes, ragged, outer, y.shape[group], group_offset)
         # Of the copies of lhs, one per matrix, all but one are zero in each row: their products are added up.
@@ -148,7 +149,7 @@ def ragged_dot_general(
         rows = lhs if ragged == 0 else transpose(lhs, (1, 0))
         others = rhs if other_contract == (0,) else transpose(rhs, (1, 0))
         bounds = _bounds(group_sizes, sizes.shape[0], None)
-        return grouped_outer(rows, others, *bounds, **_said(precision, preferred_element_type))
+        return grouped_outer(rows, others, *bounds, **_said(precision, preferred_element_type, True))
     outer = (*batch, *contract[: contract.index(ragged)])
     mask = _membership(x, group_sizes, ragged, outer, sizes.shape[-1], None)
     out = dot_general(_masked(lhs, mask), rhs, pairs, precision, preferred_element_type)
@@ -190,10 +191,10 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
     return bitwise_and(ge(place, spread(starts)), lt(place, spread(ends)))
 
 
-def _said(precision, preferred):
+def _said(precision, preferred, one_by_one):
     """Parameters of a product, those that are given."""
     given = {"precision": canonical_precision(precision), "preferred": preferred}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None} | {"one_by_one": one_by_one}
 
 
 def _bounds(group_sizes, groups, offset):

@@ -1,9 +1,14 @@
 """Products whose rows come in groups, a matrix each, without multiplying by the matrices of other groups.
 
 Rows are taken in tiles of one group each, in a loop over as many tiles as the groups have: the arithmetic
-is that
-of one product, but for the last tile of each group, which is not full. Both primitives are each other's
+is that of one product, but for the last tile of each group, which is not full. On a TPU the compiler has an
+operation of its own, which passes over tiles that a group does not have. Both primitives are each other's
 derivatives.
+
+``one_by_one`` says that the first group begins with the first row, and each other one where the one before it
+ends. (Measured on a CPU: tiles of half and a quarter of the rows and so on for what is left of a group make
+the arithmetic 1.03 of one product's with 64 groups of 16 rows, instead of 1.45, and take 1.0 to 1.3 times as
+long.)
 """
 
 import numpy as np
@@ -19,6 +24,7 @@ from rabbet.extend.primitive import (
 from rabbet.extend.rules import at_front, to_dtype
 from rabbet.extend.transform import typeof
 
+OF_TPU = {"float32", "bfloat16"}
 SMALLEST, LARGEST = 16, 128  # measured: 8 rows take up to twice as long as 16
 
 
@@ -32,14 +38,14 @@ def check(name, starts, ends, groups):
             raise TypeError(f"{name}: bounds {bounds.str_short()} of {groups} groups")
 
 
-def dot_type(lhs, rhs, starts, ends, *, precision=None, preferred=None):
+def dot_type(lhs, rhs, starts, ends, *, precision=None, preferred=None, one_by_one=False):
     if lhs.ndim != 2 or rhs.ndim != 3 or lhs.shape[1] != rhs.shape[1]:
         raise TypeError(f"grouped_dot: {lhs.str_short()} and {rhs.str_short()}")
     check("grouped_dot", starts, ends, rhs.shape[0])
     return ShapedArray((lhs.shape[0], rhs.shape[2]), result_type(lhs, rhs, preferred))
 
 
-def outer_type(lhs, rhs, starts, ends, *, precision=None, preferred=None):
+def outer_type(lhs, rhs, starts, ends, *, precision=None, preferred=None, one_by_one=False):
     if lhs.ndim != 2 or rhs.ndim != 2 or lhs.shape[0] != rhs.shape[0]:
         raise TypeError(f"grouped_outer: {lhs.str_short()} and {rhs.str_short()}")
     check("grouped_outer", starts, ends, starts.shape[0])
@@ -128,8 +134,44 @@ def numbers(params):
     return params.get("precision"), params.get("preferred")
 
 
-def written_by(loop):
+def by_compiler(op, names, numbers):
+    """XLA's own operation, which TPUs have; elsewhere it is a product by all groups."""
+    lhs, rhs, _, ends = op.in_avals
+    given = op.params.get("precision")
+    said = ["DEFAULT"] * 2 if given is None else [p.name for p in given]
+    precision = ", ".join([f"#chlo<precision {name}>" for name in said])
+    sizes_of = lambda starts, ends: [lax.convert_element_type(ends - starts, "int32")]
+    (sizes,) = op.write(sizes_of, op.in_avals[2:], names[2:])
+    types = f"({lhs.mlir}, {rhs.mlir}, tensor<{ends.shape[0]}xi32>) -> {op.out.mlir}"
+    name = op.emit(
+        f'"chlo.ragged_dot"({names[0]}, {names[1]}, {sizes}) <{{precision_config = [{precision}], '
+        f"ragged_dot_dimension_numbers = #chlo.ragged_dot<{numbers}>}}> : {types}"
+    )
+    if op.out.ndim == 3:
+        return name
+
+    def rows_that_count(result, ends):
+        shape = typeof(result).shape
+        counted = lax.lt(lax.broadcasted_iota("int32", shape, 0), lax.convert_element_type(ends[-1], "int32"))
+        return [lax.select(counted, result, lax.full(shape, 0, typeof(result).dtype))]
+
+    return op.write(rows_that_count, [op.out, ends], [name, names[3]])[0]
+
+
+def has_operation(op):
+    """Whether the compiler has one for it."""
+    dtypes_of = {str(a.dtype) for a in (*op.in_avals[:2], op.out)}
+    filled = op.out.size and all(a.size for a in op.in_avals)
+    said = op.params.get("precision")
+    known = dtypes_of <= OF_TPU and (said is None or isinstance(said, tuple))  # no algorithm
+    return op.platform == "tpu" and op.params.get("one_by_one") and filled and known
+
+
+def written_by(loop, dimension_numbers):
     def lower(op, *names):
+        if has_operation(op):
+            return by_compiler(op, names, dimension_numbers)
+
         def parts(*operands):
             if not op.out.size or any(not typeof(x).size for x in operands):
                 return [lax.full(op.out.shape, 0, op.out.dtype)]
@@ -140,8 +182,16 @@ def written_by(loop):
     return lower
 
 
-grouped_dot.rule("lower")(written_by(dot_by_tiles))
-grouped_outer.rule("lower")(written_by(outer_by_tiles))
+BY_ROWS = (
+    "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], "
+    "rhs_group_dimensions = [0]"
+)
+BY_SUMS = (
+    "lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0], lhs_ragged_dimensions = [0], "
+    "rhs_group_dimensions = []"
+)
+grouped_dot.rule("lower")(written_by(dot_by_tiles, BY_ROWS))
+grouped_outer.rule("lower")(written_by(outer_by_tiles, BY_SUMS))
 
 
 # ------------------------------------------------------------------------------- derivatives
@@ -174,7 +224,7 @@ def turned(x):
 
 def more(op):
     """The parameters of a product that a derivative needs; its result is made the operand's dtype."""
-    return {n: v for n, v in op.params.items() if n == "precision"}
+    return {n: v for n, v in op.params.items() if n in ("precision", "one_by_one")}
 
 
 def alike(ct, other):
