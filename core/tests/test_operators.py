@@ -346,3 +346,20 @@ def test_differences_of_64_bit_integers_of_both_signs_have_64_bits():
     x, y = array(np.array([2**24 + 1], "uint64")), array(np.array([2**24], "int64"))
     assert (x - y).dtype == "float64" and float((x - y)[0]) == 1
     assert (y * 1.0).dtype == (y / 3).dtype == "float64"
+
+
+KINDS = {"int": 1, "float": 1.0, "complex": 1j}
+
+
+@pytest.mark.parametrize("number", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("operation", [lambda x, y: x + y, lambda x, y: y - x, lambda x, y: x * y])
+def test_a_python_number_beside_a_weak_one_is_as_wide_as_the_setting_says(operation, number):
+    """A weak number gives way to another one of its kind, which is of 64 bits where these are on by now."""
+    weak = lax.add(number, number)
+    narrow, wide = ({int: "int", float: "float", complex: "complex"}[type(number)] + n for n in ("32", "64"))
+    if type(number) is complex:
+        narrow, wide = "complex64", "complex128"
+    for enabled, dtype in ((False, narrow), (True, wide)):
+        with rb.config.override(enable_x64=enabled):
+            out = operation(weak, number)
+        assert (out.dtype, out.weak_type) == (dtype, True)

@@ -204,3 +204,21 @@ def test_levels_of_loggers():
     finally:
         rb.config.update("logging_level", "NOTSET")
         logger.setLevel(before)
+
+
+def test_nothing_is_executed_where_that_is_forbidden():
+    f = pytest.importorskip("rabbet_jit").jit(lambda x: x * 2.0)
+    x = rb.device_put(np.float32(1))
+    assert f(x) == 2
+    with rb.config.override(no_execution=True):
+        for call in (lambda: f(x), lambda: x + x):
+            with pytest.raises(RuntimeError, match="no_execution forbids it"):
+                call()
+    assert f(x) == 2 and x + x == 2
+
+
+def test_the_values_of_explicit_x64_dtypes_have_names():
+    found = type(rb.config.explicit_x64_dtypes)
+    assert rb.config.explicit_x64_dtypes == "allow" and found.ERROR == "error"
+    with rb.config.override(explicit_x64_dtypes=found.WARN):
+        assert repr(rb.config.explicit_x64_dtypes) == "'warn'"

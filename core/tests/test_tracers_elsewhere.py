@@ -78,5 +78,5 @@ def test_a_tracer_has_no_hash():
     """So that a function with a cache of its own does not keep it beyond its trace."""
     cached = functools.lru_cache(lambda x: x)
     for use in (hash, cached, lambda t: {t: 1}, lambda t: t in {1.0}):
-        with pytest.raises(TypeError, match=r"a traced array cannot be hashed \(f32\[\]\)"):
+        with pytest.raises(TypeError, match="unhashable type"):
             toys.jit(use)(1.0)

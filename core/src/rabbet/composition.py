@@ -68,8 +68,8 @@ def compose() -> None:
     tracebacks.ways_of(lambda: config.traceback)
     hook_calls.set_notifier(notify_hooks, has_hooks, implements_hook)
     passes.set_teller(hook_calls.tell_hooks, lambda: hook_calls.is_implemented("pass_finished"))
-    for name in ("debug_nans", "debug_infs"):
-        # What is compiled checks its results, or does not, for good.
+    for name in ("debug_nans", "debug_infs", "no_execution"):
+        # What is compiled checks its results or refuses to run, or does not, for good.
         config.watch(name, clear_caches)
     config.watch("default_device", default_moves)
     log_levels.follow()

@@ -133,3 +133,22 @@ def test_an_algorithm_that_has_no_name():
     assert out[0].tolist() == [[7, 10], [15, 22]]
     ones = device_array(np.ones((2, 2), np.float32))
     assert [g.tolist() for g in pull((ones,))] == [[[3, 7], [3, 7]], [[4, 4], [6, 6]]]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "result"),
+    [
+        ("int8", "uint8", "int8"), ("uint8", "int8", "int8"), ("int8", "uint16", "uint16"),
+        ("int32", "uint32", "int32"), ("int32", "float16", "float16"), ("bool", "int8", "int8"),
+        ("float32", "complex64", "complex64"), ("uint8", "float32", "float32"),
+    ],
+)  # fmt: skip
+def test_a_product_of_two_dtypes_has_the_wider_one(x, y, result):
+    """Its sums are those of the wider dtype, modulo where that is an integer."""
+    a, b = np.array([1, 1, 0, 1]).astype(x), np.array([1, 1, 1, 1]).astype(y)
+    if x != "bool":
+        a = a * np.array(100, x)
+    out = lax.dot_general(a, b, (((0,), (0,)), ((), ())))
+    assert out.dtype == result
+    exact = int(np.sum(a.astype("int64") * b.real.astype("int64")))
+    assert np.asarray(out) == np.array(exact).astype(result)

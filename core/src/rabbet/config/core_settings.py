@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from rabbet.config.setting import (
@@ -17,6 +18,16 @@ from rabbet.config.setting import (
     seconds,
     size,
 )
+
+
+class ExplicitX64(enum.StrEnum):
+    """The values of ``explicit_x64_dtypes``: texts, with names for programs that write them as names."""
+
+    ALLOW = "allow"
+    WARN = "warn"
+    ERROR = "error"
+    __repr__ = str.__repr__
+
 
 GUARDS = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit", none=True)
 LEVEL_NAMES = choice("UNKNOWN", "O0", "O1", "O2", "O3")
@@ -46,6 +57,8 @@ CORE_SETTINGS = (
             doc="Raise FloatingPointError when a computation returns NaN."),
     Setting("debug_infs", False, boolean, traced=True, jax=True, context=True,
             doc="Raise FloatingPointError when a computation returns an infinity."),
+    Setting("no_execution", False, boolean, traced=True, jax=True, context=True,
+            doc="Raise a RuntimeError where a compiled program would run, be it a single operation."),
     Setting("log_compiles", False, boolean, jax=True, context=True,
             doc="Log a line at WARNING for every program that is traced and compiled."),
     Setting("explain", False, boolean,
@@ -84,12 +97,16 @@ CORE_SETTINGS = (
             context=True,
             example="strict",
             doc="strict: operations between arrays of different dtypes are errors instead of promoting."),
-    Setting("explicit_x64_dtypes", "allow", choice("allow", "warn", "error"), traced=True, jax=True,
+    Setting("explicit_x64_dtypes", ExplicitX64.ALLOW, choice(*ExplicitX64), traced=True, jax=True,
             doc="What a 64-bit dtype that is written out means while enable_x64 is off: itself, 32 bits with "
             "a warning, or an error."),
     Setting("python_int_overflow", "error", choice("error", "wrap"), traced=True,
             doc="What a Python int means beside an array whose dtype cannot hold it: an error, or, where the "
             "default int holds it, its value modulo two to the number of bits."),
+    Setting("index_rules", "checked", choice("checked", "clamped"), traced=True,
+            doc="What static indices may be. checked, as in NumPy: an integer out of range is an IndexError, "
+            "and a list is an array of positions. clamped, as in JAX: an integer out of range is treated as "
+            "a computed one, a list alone is refused, and a mask without elements selects nothing."),
     Setting("keep_bodies", False, boolean,
             doc="Whether a function of a loop or branch outside of other transformations, and one that is "
             "given to jit again, is traced once for each types, as JAX does; otherwise at each call or jit, "

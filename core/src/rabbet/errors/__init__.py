@@ -323,6 +323,19 @@ class ShardingError(RabbetError, ValueError):
     """
 
 
+class NoMeshError(ShardingError, RuntimeError):
+    """A ``PartitionSpec`` stands alone, and no mesh is set whose axes it names.
+
+    Example:
+      >>> from rabbet.sharding import PartitionSpec as P
+      >>> try:
+      ...     rb.device_put(rnp.ones(2), P("x"))
+      ... except rb.errors.NoMeshError as error:
+      ...     print(str(error)[:45])
+      device is P('x',), and no mesh is set; give N
+    """
+
+
 class NotAddressableError(ShardingError, RuntimeError):
     """A process asked for values that lie on devices of other processes.
 

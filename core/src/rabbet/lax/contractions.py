@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.config import config
+from rabbet.errors import TypePromotionError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
@@ -131,7 +132,8 @@ def dot_general(
     dimensions.
 
     Args:
-      lhs, rhs: arrays; different dtypes are promoted. Two floats of at most 8 bits may differ where
+      lhs, rhs: arrays. Of different dtypes the result has the wider one, a float before an integer, a signed
+        integer before an unsigned one of as many bits. Two floats of at most 8 bits may differ where
         ``preferred_element_type`` is given.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, dimensions paired
         by position.
@@ -154,14 +156,39 @@ def dot_general(
         out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
         return obey_sharding("dot_general", out, out_sharding)
     x, y = typeof(lhs), typeof(rhs)
-    if x.dtype != y.dtype and (preferred_element_type is None or not contractions.small_floats(x, y)):
-        dtype = dtypes.promote_types(x.dtype, y.dtype)
-        lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
     preferred = None if preferred_element_type is None else dtypes.requested(preferred_element_type)
+    if x.dtype != y.dtype and (preferred is None or not contractions.small_floats(x, y)):
+        result = wider(x.dtype, y.dtype)
+        try:
+            dtype = dtypes.promote_types(x.dtype, y.dtype)
+        except TypePromotionError:  # formats of few bits are part of products, and of no other arithmetic
+            dtype = result
+        lhs, rhs = to_dtype(lhs, dtype), to_dtype(rhs, dtype)
+        if dtype != result and preferred is None:
+            dims = _numbers(dimension_numbers, x.ndim, y.ndim)
+            exact = canonical_precision(precision)
+            out = contractions.dot_general(lhs, rhs, dimension_numbers=dims, precision=exact)
+            return to_dtype(out, result)
     return contractions.dot_general(
         lhs, rhs, dimension_numbers=_numbers(dimension_numbers, x.ndim, y.ndim),
         precision=canonical_precision(precision), preferred_element_type=preferred,
     )  # fmt: skip
+
+
+def wider(x: Any, y: Any) -> Any:
+    """The dtype of a product of two: the one that has more kinds of numbers, or else more bits; of as many
+    bits a signed integer, and bfloat16 rather than float16.
+    """
+
+    def rank(dtype: Any) -> tuple[Any, ...]:
+        kind = dtypes.kind(dtype)
+        if kind == "b":
+            return -1, 0, False, 0.0
+        info = dtypes.iinfo(dtype) if kind in "iu" else dtypes.finfo(dtype)
+        kinds = "ifc".index("i" if kind == "u" else kind)
+        return kinds, info.bits, kind == "i", float(info.max)
+
+    return max(x, y, key=rank)
 
 
 def _numbers(dimension_numbers: Any, lhs_rank: int, rhs_rank: int) -> tuple:

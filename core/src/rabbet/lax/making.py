@@ -41,7 +41,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any 
     weak = dtype is None and value.weak_type
     wanted = value.dtype if dtype is None else dtypes.requested(dtype)
     if isinstance(fill_value, (bool, int, float, complex)):
-        fill_value = python_scalars.filling(fill_value, wanted)
+        fill_value = python_scalars.filling(fill_value, wanted, asked=True)
     elif value.dtype != wanted:
         from rabbet.lax.values import convert_element_type
 

@@ -355,8 +355,9 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
         setattr(array, name, foreign_names.Absent("Array", name))  # tracers ask ``Interpreter.attribute``
     array._repr_html_ = notebook_table
     array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
-    array.__hash__ = ARRAY_HASH
-    tracer.__hash__ = refused_hash
+    # With __eq__ and no hash, both are no collections.abc.Hashable: a tracer has no value to compare, and a
+    # cache that kept it by its hash would keep it beyond its trace.
+    array.__hash__ = tracer.__hash__ = None
     refusals.give_to(tracer)
     for cls in (array, tracer):
         for name, method in list(vars(cls).items()):
@@ -367,17 +368,6 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
 def _is_own(name: str) -> bool:
     """Whether a method of arrays is for Rabbet itself, which must not pay for a door on the way to it."""
     return name == "__init__" or (name.startswith("_") and not name.endswith("__"))
-
-
-ARRAY_HASH = Array.__hash__
-
-
-def refused_hash(self: Any) -> int:
-    """A cache that kept a tracer by its hash would keep it beyond its trace."""
-    raise TypeError(
-        f"a traced array cannot be hashed ({self.aval.str_short()}): it has no value to compare, and what "
-        "keeps it, as functools.lru_cache does, keeps it beyond the trace. Use id(x) for identity"
-    )
 
 
 __all__ = ["broadcast_operands", "give_to", "promote_operands"]

@@ -64,7 +64,10 @@ def in_type(operand: ArrayLike, dtype: Any, weak: bool) -> ArrayOrTracer:
         return to_array(dtypes.host_cast(host, dtype), dtype=dtype)
     if not hasattr(operand, "aval") and not aval.shape and dtypes.kind(dtype) != "V":
         operand = python_scalars.typed(
-            dtypes.numpy_scalar(operand, dtype) if isinstance(operand, int) else operand, dtype
+            dtypes.numpy_scalar(python_scalars.modulo(operand, dtype, asked=True), dtype)
+            if isinstance(operand, int)
+            else operand,
+            dtype,
         )
     return convert.convert_element_type(operand, new_dtype=dtype, weak_type=weak)
 

@@ -37,6 +37,8 @@ _ADOPTING = {
     "f": frozenset([int, float]),
     "c": frozenset([int, float, complex]),
 }
+# A weak number gives way to a Python number of its own kind: that may be wider, where 64 bits are on by now.
+_WEAK_ADOPTING = {"f": frozenset([int]), "c": frozenset([int])}
 
 
 class ShapedArray:
@@ -310,7 +312,7 @@ def _intern(
         aval.kind = dtypes.kind(dtype)
         aval.arithmetic = aval.kind != "b"
         # The Python numbers that can stand beside such an array without changing its dtype.
-        aval.adopting = _ADOPTING.get(aval.kind, frozenset())
+        aval.adopting = (_WEAK_ADOPTING if weak_type else _ADOPTING).get(aval.kind, frozenset())
         aval = _alive.only(proper, aval)
     if len(_interned) >= MOST_AVALS:
         _interned.clear()

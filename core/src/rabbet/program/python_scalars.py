@@ -131,9 +131,11 @@ def wraps(value: complex, dtype: DType) -> Any:
     return type(value) is int and modulo(value, dtype) != value
 
 
-def filling(value: Any, dtype: Any) -> Any:
-    """A Python number as a scalar operand of exactly ``dtype``; one too large wraps or is an error."""
-    return typed(dtypes.numpy_scalar(modulo(value, dtype), dtype), dtype)
+def filling(value: Any, dtype: Any, asked: bool = False) -> Any:
+    """A Python number as a scalar operand of exactly ``dtype``; one too large wraps or is an error.
+    ``asked``: a program names that dtype.
+    """
+    return typed(dtypes.numpy_scalar(modulo(value, dtype, asked), dtype), dtype)
 
 
 def as_operand(value: Any, aval: ShapedArray) -> Any:
@@ -149,13 +151,14 @@ def as_operand(value: Any, aval: ShapedArray) -> Any:
     return typed(value, dtype)
 
 
-def modulo(value: np.generic | float, dtype: DType) -> np.generic | float:
+def modulo(value: np.generic | float, dtype: DType, asked: bool = False) -> np.generic | float:
     """A Python int beside an integer ``dtype``: itself; with ``config.python_int_overflow`` at "wrap" its
-    value modulo two to the number of bits, if the default int holds it.
+    value modulo two to the number of bits, if the default int holds it, or if a program has ``asked`` for
+    that dtype and 64 bits hold it.
     """
     if type(value) is not int or config.python_int_overflow == "error" or dtypes.kind(dtype) not in "iu":
         return value
-    default, info = dtypes.iinfo(dtypes.scalar_dtype(int)), dtypes.iinfo(dtype)
+    default, info = dtypes.iinfo("int64" if asked else dtypes.scalar_dtype(int)), dtypes.iinfo(dtype)
     if not default.min <= value <= default.max:
         return value
     return int((value - info.min) % (int(info.max) - int(info.min) + 1) + info.min)

@@ -301,3 +301,13 @@ def test_64_bits_are_those_of_the_setting(function):
         with pytest.warns(UserWarning, match="it becomes float32"):
             narrow = function(KEY, (3,), np.float64)
         np.testing.assert_array_equal(narrow, function(KEY, (3,)))
+
+
+def test_gamma_numbers_of_small_shapes_to_the_last_bit():
+    drawn = np.asarray(random.gamma(random.key(0), np.float32([0.0, 0.1, 2.0])))
+    assert drawn[0] == 0 and drawn[1] == np.float32(0.32044244)
+
+
+def test_choice_takes_a_sequence_as_its_shape():
+    with pytest.raises(TypeError, match=r"shape must be a sequence of ints, as \(2,\), got 2"):
+        random.choice(random.key(0), 5, 2)

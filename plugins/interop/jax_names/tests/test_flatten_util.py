@@ -57,3 +57,10 @@ def test_a_tree_of_one_dtype_is_made_of_vectors_of_any():
     _, unravel = ravel_pytree({"a": np.ones(2, "float32"), "b": np.float32(1)})
     tree_of = unravel(np.arange(3, dtype="float16"))
     assert [x.dtype for x in tree.leaves(tree_of)] == ["float16", "float16"]
+
+
+def test_ways_back_to_the_same_trees_are_equal():
+    """So that one can be a static argument: a second one is no second trace."""
+    (_, one), (_, other) = [ravel_pytree([np.ones(2, "float32"), x]) for x in (np.int32(1), np.int32(2))]
+    _, longer = ravel_pytree([np.ones(3, "float32"), np.int32(1)])
+    assert one == other and hash(one) == hash(other) and one != longer

@@ -404,3 +404,20 @@ def test_programs_of_ever_new_types_are_not_all_kept(monkeypatch):
     for size in range(20):
         assert rb.eval_shape(f, rb.ShapeDtypeStruct((size,), "float32")).shape == (size,)
     assert 0 < len(f.jitted.programs) <= 4
+
+
+def test_compiler_options_of_a_function_within_another_one_are_refused():
+    inner = rb.jit(lambda x: x * 2, compiler_options={"xla_embed_ir_in_executable": True})
+    assert inner(1.0) == 2
+    with pytest.raises(ValueError, match=r"compiler_options.*within another compiled function"):
+        rb.jit(lambda x: inner(x + 1))(1.0)
+
+
+def test_shardings_that_all_name_one_device_are_part_of_what_a_function_says():
+    here = rb.device_put(1.0).sharding
+    assert rb.jit(lambda x: x * 2, out_shardings=here).eval_shape(1.0).sharding == here
+    f = rb.jit(lambda x: x, out_shardings={"a": [None, None], "b": (None, None)})
+    with pytest.raises(ValueError, match="out_shardings"):
+        f({"a": 1.0, "b": 1.0})
+    with pytest.raises(ValueError, match="in_shardings"):
+        rb.jit(lambda x: x, in_shardings=({"a": here},))({"b": 1.0})

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.config import config
 from rabbet.dtypes.array_givers import array_of
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax import shapes
@@ -86,6 +87,9 @@ def parse(aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wra
       TypeError: an index of another type.
       NonConcreteBooleanIndexError: a mask whose values are not known while a function is traced.
     """
+    if config.index_rules == "clamped":
+        outside = True
+        refuse_sequence(index)
     items = [proper(item, aval) for item in (index if type(index) is tuple else (index,))]
     entries, operands = [], []
     shape, at = aval.shape, 0
@@ -117,6 +121,16 @@ def parse(aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wra
             operands.append(operand)
         at += 1
     return Plan(tuple(entries), operands)
+
+
+def refuse_sequence(index: Any) -> None:
+    """Raise TypeError for a list, or another sequence that is no tuple, as an index by itself."""
+    if isinstance(index, (list, range)):
+        raise TypeError(
+            f"a {type(index).__name__} is no index while config.index_rules is 'clamped': using a non-tuple "
+            "sequence for multidimensional indexing is not allowed; use x[numpy.array(index)], or "
+            "x[tuple(index)]"
+        )
 
 
 def proper(item: Any, aval: ShapedArray) -> Any:
@@ -287,7 +301,7 @@ def of_mask(mask: ArrayLike, axis: int, aval: ShapedArray) -> list:
     """A mask as the positions where it is true: one array of integers per dimension (or one of zeros, for a
     bare flag).
     """
-    if mask.shape != aval.shape[axis : axis + mask.ndim]:
+    if mask.shape != aval.shape[axis : axis + mask.ndim] and not empty_by_rule(mask):
         raise IndexError(
             f"a mask of the shape {mask.shape} cannot index {aval.str_short()} at dimension {axis}: it must "
             f"have the shape {aval.shape[axis : axis + mask.ndim]}"
@@ -296,6 +310,11 @@ def of_mask(mask: ArrayLike, axis: int, aval: ShapedArray) -> list:
         mask = known_mask(mask, aval)
     found = np.nonzero(np.atleast_1d(np.asarray(mask)))
     return [where.astype(np.int32) for where in found]
+
+
+def empty_by_rule(mask: ArrayLike) -> bool:
+    """Whether a mask selects nothing, whatever its shape is, by the rules of clamping."""
+    return 0 in mask.shape and config.index_rules == "clamped"
 
 
 def known_mask(mask: ArrayLike, aval: ShapedArray) -> np.ndarray:

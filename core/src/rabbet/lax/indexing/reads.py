@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rabbet.config import config
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.indexing.arrays import lifted, take_arrays
@@ -65,7 +66,9 @@ def getitem(self: Any, index: Any) -> ArrayOrTracer:
             plan = parse(self.aval, index, False)
             return take_traced(self, *plan.operands, entries=plan.entries)
         if type(index) is int and self.aval.shape:
-            return row(self, index)
+            size = self.aval.shape[0]
+            if -size <= index < size or config.index_rules == "checked":
+                return row(self, index)
         plan = parse(self.aval, index, True)
         return take(self, *on_device(plan.operands, self.spec.device), entries=plan.entries)
     except Exception as error:

@@ -21,7 +21,16 @@ from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
 from rabbet.lax.indexing.arrays import lifted, put_arrays
-from rabbet.lax.indexing.plans import ARRAY, SCALAR, is_mask, leaves_in, parse, proper, stacked
+from rabbet.lax.indexing.plans import (
+    ARRAY,
+    SCALAR,
+    empty_by_rule,
+    is_mask,
+    leaves_in,
+    parse,
+    proper,
+    stacked,
+)
 from rabbet.lax.indexing.reads import is_eager, on_device, take, take_traced
 from rabbet.lax.powers import power
 from rabbet.messages.source_positions import stacklevel
@@ -197,6 +206,11 @@ def change(x: ArrayLike, index: Any, values: Any, outside: bool = False, **optio
     """A copy of ``x`` changed at ``index``; ``outside`` as ``parse``, ``options`` as ``change_traced`` takes
     them.
     """
+    sums = x.aval.kind == "b" and options["how"] in ("add", "multiply") and config.index_rules == "clamped"
+    if sums and not isinstance(values, (list, tuple)) and typeof(values).kind == "b":
+        raise TypeError(
+            f"scatter-{options['how']} does not accept dtype bool; change numbers, or use .max or .min"
+        )
     if options["how"] == "divide" and dtypes.kind(x.aval.dtype) not in "fc":
         x = convert.to_dtype(x, dtypes.to_inexact(x.aval.dtype))
     eager = is_eager(x)
@@ -205,7 +219,8 @@ def change(x: ArrayLike, index: Any, values: Any, outside: bool = False, **optio
     if eager:
         values = to_array(values, device)
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
-    if is_mask(mask) and typeof(values).ndim <= x.aval.ndim - typeof(mask).ndim:
+    whole = is_mask(mask) and typeof(values).ndim <= x.aval.ndim - typeof(mask).ndim
+    if whole and not empty_by_rule(proper(mask, x.aval)):
         mask = proper(mask, x.aval)
         mask = mask[()] if isinstance(mask, np.ndarray) else mask
         if eager:

@@ -106,11 +106,8 @@ class Array(metaclass=ArrayType):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __hash__(self) -> Any:
-        raise TypeError(
-            f"an array cannot be hashed (type {self.aval.str_short()}): its values would have to be "
-            "compared. Use id(x) for identity, or x.tobytes() / tuple(x.tolist()) for the values."
-        )
+    # Not hashable, and said so as Python's containers say it: isinstance(x, Hashable) is false.
+    __hash__ = None  # type: ignore[assignment]
 
     # -------------------------------------------------------------------------------- waiting and deleting
     def block_until_ready(self) -> Value:
@@ -357,7 +354,7 @@ class Array(metaclass=ArrayType):
         return _unpickle, (self._value(), self.aval.weak_type)
 
     def __copy__(self) -> Value:
-        return alias(self)
+        return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Value:
         if self.raw.is_deleted():

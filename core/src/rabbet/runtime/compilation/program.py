@@ -229,6 +229,8 @@ class Executable:
           single: return the only result itself.
           assemble: makes what is returned of the list of results.
         """
+        if config.no_execution:
+            return self.refuse
         specs = self.placements(committed)
         checked = config.debug_nans or config.debug_infs
         if checked or effects.is_special(self.lowering):
@@ -238,6 +240,12 @@ class Executable:
             self.execution(), specs, self.lowering, self.device, self.diagnose, single=single,
             assemble=assemble,
         )  # fmt: skip
+
+    def refuse(self, args: Any) -> Any:
+        """What runs instead of a program while nothing may run."""
+        raise RuntimeError(
+            f"{self.lowering.name!r} is not executed: config.no_execution forbids it, on purpose"
+        )
 
     def slow_runner(self, specs: list[Placement], single: bool, checked: bool) -> Callable[..., Any]:
         """The function for a program with effects, or whose results are ``checked``."""

@@ -11,6 +11,8 @@ DEFAULTS = {
     "array_namespace": "jax.numpy",
     # A Python int beside an array of a narrower dtype is taken modulo: `uint8_array * -1` is no error.
     "python_int_overflow": "wrap",
+    # A static index out of range is clamped, as a computed one is, and a list alone is no index.
+    "index_rules": "clamped",
     # Loops and branches outside of jit trace their functions once: libraries count the traces.
     "keep_bodies": True,
 }

@@ -35,22 +35,45 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     leaves, treedef = tree.flatten(pytree)
     avals = [typeof(leaf) for leaf in leaves]
     dtype = dtypes.result_type(*[aval.strong() for aval in avals]) if avals else dtypes.canonicalize(float)
-    mixed = any(aval.dtype != dtype for aval in avals)
-    size = sum([math.prod(aval.shape) for aval in avals])
+    unravel = Unravel(treedef, tuple(avals), dtype)
+    return _join(leaves, avals, dtype, unravel.mixed), unravel
 
-    @folded
-    def unravel(flat: Any) -> Any:
+
+@folded
+class Unravel:
+    """The way back from a vector: a function, equal to another one that makes the same trees, so that it can
+    be a static argument of a compiled function.
+    """
+
+    __name__ = __qualname__ = "unravel"
+
+    def __init__(self, treedef: Any, avals: tuple[Any, ...], dtype: Any) -> None:
+        self.treedef, self.avals, self.dtype = treedef, avals, dtype
+        self.mixed = any(aval.dtype != dtype for aval in avals)
+        self.size = sum([math.prod(aval.shape) for aval in avals])
+
+    def __call__(self, flat: Any) -> Any:
         """The tree of the numbers in ``flat``, a vector as ``ravel_pytree`` made it."""
         got = typeof(flat)
-        if got.shape != (size,):
-            raise TreeError(f"unravel expects a vector of shape ({size},), got shape {got.shape}")
-        if mixed and got.dtype != dtype:
+        if got.shape != (self.size,):
+            raise TreeError(f"unravel expects a vector of shape ({self.size},), got shape {got.shape}")
+        if self.mixed and got.dtype != self.dtype:
             raise TypeError(
-                f"unravel expects a vector of {dtype.name}, got {got.dtype.name}; convert it with astype"
+                f"unravel expects a vector of {self.dtype.name}, got {got.dtype.name}; convert it with astype"
             )
-        return treedef.unflatten(_split(flat, avals, mixed))
+        return self.treedef.unflatten(_split(flat, self.avals, self.mixed))
 
-    return _join(leaves, avals, dtype, mixed), unravel
+    def _same(self) -> tuple[Any, ...]:
+        return self.treedef, tuple((a.shape, a.dtype) for a in self.avals), self.dtype
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Unravel and self._same() == other._same()
+
+    def __hash__(self) -> int:
+        return hash(self._same())
+
+    def __repr__(self) -> str:
+        return f"<unravel of {self.treedef}>"
 
 
 def _join(leaves: list[Any], avals: list[Any], dtype: Any, mixed: bool) -> Any:
@@ -62,7 +85,7 @@ def _join(leaves: list[Any], avals: list[Any], dtype: Any, mixed: bool) -> Any:
     return lax.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def _split(flat: Any, avals: list[Any], mixed: bool) -> list[Any]:
+def _split(flat: Any, avals: tuple[Any, ...], mixed: bool) -> list[Any]:
     start, leaves = 0, []
     for aval in avals:
         stop = start + math.prod(aval.shape)

@@ -126,7 +126,6 @@ UNMET = (
     ("arrays in reference cycles are not looked for.", {"array_garbage_collection_guard": None}),
     ("computations on several threads are allowed.", {"thread_guard": False}),
     ("nobody follows which keys were used up.", {"debug_key_reuse": False}),
-    ("programs are executed.", {"no_execution": False}),
     ("use rabbet.experimental.checkify.", {
         "error_checking_behavior_divide": "ignore", "error_checking_behavior_nan": "ignore",
         "error_checking_behavior_oob": "ignore",

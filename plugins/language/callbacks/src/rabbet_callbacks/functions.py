@@ -2,7 +2,7 @@
 
 import functools
 
-from rabbet import dtypes, tree
+from rabbet import config, dtypes, tree
 from rabbet.extend.functions import describe_function, folded, is_python_scalar
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.sharding import SingleDeviceSharding
@@ -130,7 +130,15 @@ def _promised(x, who, callback):
             f"shape and a dtype such as rb.ShapeDtypeStruct((2, 3), 'float32'); got {type(x).__name__} "
             f"{x!r:.60}"
         )
-    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
+    dtype = dtypes.canonicalize(x.dtype)
+    if dtypes.narrow(dtype) != dtype and config.explicit_x64_dtypes != "allow":
+        # What the function returns has 64 bits: they would be cut off on the way.
+        raise ValueError(
+            f"{who}: {describe_function(callback)} is to return {dtype.name}, and enable_x64 is off while "
+            f"config.explicit_x64_dtypes is {config.explicit_x64_dtypes!r}\n  to fix: promise "
+            f"{dtypes.narrow(dtype).name}, or set enable_x64"
+        )
+    return ShapedArray(tuple(x.shape), dtype)
 
 
 def _one_device(who, sharding):

@@ -282,7 +282,7 @@ def _one(x: Any, sharding: Any) -> Any:
     if sharding is None:
         return x
     if not isinstance(sharding, NamedSharding) or is_tracer(x):  # an array's own mesh comes first
-        sharding = as_sharding(sharding, "with_sharding_constraint: shardings")
+        sharding = as_sharding(sharding, "with_sharding_constraint: shardings", entered=True)
     if not isinstance(sharding, NamedSharding):
         return obey_sharding("with_sharding_constraint", x, sharding, "shardings")
     if is_tracer(x):

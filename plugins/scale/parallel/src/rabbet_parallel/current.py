@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rabbet.errors import ShardingError
+from rabbet.errors import NoMeshError
 from rabbet.extend.functions import folded, is_evaluating
 
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Entered, Mesh, current
@@ -92,8 +92,13 @@ def get_mesh() -> Any:
       >>> get_mesh().empty
       True
     """
+    return mesh_that_is_set() or Mesh((), ())
+
+
+def mesh_that_is_set() -> Any:
+    """The ``Mesh`` that was set on this thread, or None; one of ``with mesh:`` is not."""
     set_ones = [m for m in current.meshes if type(m) is not Entered]
-    return next((m for m in reversed(set_ones) if m is None or isinstance(m, Mesh)), None) or Mesh((), ())
+    return next((m for m in reversed(set_ones) if m is None or isinstance(m, Mesh)), None)
 
 
 def get_abstract_mesh() -> Any:
@@ -111,22 +116,23 @@ def get_abstract_mesh() -> Any:
     return found.update_axis_types(apart) if apart else found
 
 
-def needed_mesh(who: Any, what: Any) -> Any:
-    """The mesh that is set.
+def needed_mesh(who: Any, what: Any, entered: bool = False) -> Any:
+    """The mesh that is set; with ``entered`` also that of ``with mesh:``.
 
     Raises:
-      ShardingError: where none is; ``who`` needs it for ``what``.
+      NoMeshError: where none is; ``who`` needs it for ``what``.
     """
-    mesh = mesh_in_use()
+    mesh = mesh_in_use() if entered else mesh_that_is_set()
     if mesh is None:
-        raise ShardingError(
-            f"{who} is {what}, and no mesh is set; give NamedSharding(mesh, {what}), or set one with "
+        around = "" if mesh_in_use() is None else " (`with mesh:` is for with_sharding_constraint and pjit)"
+        raise NoMeshError(
+            f"{who} is {what}, and no mesh is set{around}; give NamedSharding(mesh, {what}), or set one with "
             "rb.set_mesh(mesh)"
         )
     return mesh
 
 
 __all__ = [
-    "get_abstract_mesh", "get_mesh", "mesh_in_use", "needed_mesh", "set_mesh", "use_abstract_mesh",
-    "use_mesh",
+    "get_abstract_mesh", "get_mesh", "mesh_in_use", "mesh_that_is_set", "needed_mesh", "set_mesh",
+    "use_abstract_mesh", "use_mesh",
 ]  # fmt: skip

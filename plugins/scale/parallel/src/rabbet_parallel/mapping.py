@@ -24,7 +24,7 @@ from rabbet.extend.wrapping import name_of, wraps
 from rabbet_collectives.varying import axes_of as axes_of_type
 from rabbet_collectives.varying import axes_of_devices
 
-from rabbet_parallel.current import mesh_in_use
+from rabbet_parallel.current import mesh_in_use, mesh_that_is_set
 from rabbet_parallel.explicit import entries_along, entries_of
 from rabbet_parallel.local import check_rank, check_sizes, check_spec, entries, local_type, unmentioned
 from rabbet_parallel.meshes import AbstractMesh, Mesh, current
@@ -107,7 +107,7 @@ class Mapped:
 
     def where(self, args: Any) -> Any:
         """The mesh, and the axes over which arrays are taken apart."""
-        mesh = mesh_in_use() if self.mesh is None else self.mesh
+        mesh = mesh_that_is_set() if self.mesh is None else self.mesh
         if isinstance(mesh, AbstractMesh):  # the devices of the mesh that is set, or else of an argument
             own = [getattr(getattr(x, "sharding", None), "mesh", None) for x in tree.leaves(args)]
             there = [with_devices(mesh, m) for m in (mesh_in_use(), *own) if isinstance(m, Mesh)]

@@ -300,14 +300,15 @@ def with_devices(mesh: Any, concrete: Any) -> Any:
     return concrete.update(axis_types=mesh.axis_types)
 
 
-def as_sharding(given: Any, who: Any) -> Any:
-    """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``.
+def as_sharding(given: Any, who: Any, entered: bool = False) -> Any:
+    """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``;
+    with ``entered`` also on that of ``with mesh:``.
 
     Raises:
       ShardingError: for a spec where no mesh is set. TypeError: for anything else.
     """
     if isinstance(given, PartitionSpec):
-        return NamedSharding(needed_mesh(who, given), given)
+        return NamedSharding(needed_mesh(who, given, entered), given)
     if hasattr(type(given), "__sharding__"):  # it stands for one, as a Format does
         given = given.__sharding__(who)
     if isinstance(given, Sharding):

@@ -48,17 +48,18 @@ def test_with_mesh_says_only_what_a_spec_refers_to():
     other = rb.make_mesh((8,), ("z",))
     with MESH:
         assert get_mesh().empty and get_abstract_mesh().empty
-        assert rb.device_put(HOST, P("x")).sharding == NamedSharding(MESH, P("x"))
         assert rb.jit(lambda x: rb.lax.with_sharding_constraint(x, P("y")))(HOST).sharding.mesh == MESH
         with rb.set_mesh(other):
             assert get_mesh() is other and rb.device_put(HOST, P("z")).sharding.mesh == other
             with MESH:
-                assert get_mesh() is other and rb.device_put(HOST, P("x")).sharding.mesh == MESH
+                assert get_mesh() is other and rb.device_put(HOST, P("z")).sharding.mesh == other
         assert get_mesh().empty
     seen = []
     look = lambda x: (seen.append(get_abstract_mesh().manual_axes), x)[1]
     inside = rb.shard_map(look, in_specs=P("x"), out_specs=P("x"))
-    with MESH:
+    with MESH, pytest.raises(ShardingError, match="give a Mesh, or set one"):
+        inside(HOST)
+    with rb.set_mesh(MESH):
         inside(HOST)
     assert seen == [("x", "y")] and get_abstract_mesh().empty
 

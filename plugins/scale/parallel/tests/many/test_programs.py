@@ -345,3 +345,20 @@ def test_a_constraint_on_an_abstract_mesh_is_one_on_the_mesh_that_is_set():
     assert found.sharding == NamedSharding(mesh, P("x"))
     with pytest.raises(ShardingError, match="names no devices, and no mesh of these axes is set"):
         lax.with_sharding_constraint(np.ones((8, 2), np.float32), rows)
+
+
+def test_a_mesh_that_is_only_entered_is_for_constraints_and_pjit():
+    from rabbet.errors import NoMeshError
+    from rabbet.experimental.pjit import pjit
+
+    with MESH:
+        for f in (
+            lambda: jit(lax.neg, in_shardings=P("x"))(HOST),
+            lambda: jit(lax.neg, out_shardings=P("x"))(HOST),
+            lambda: rb.device_put(HOST, P("x")),
+        ):
+            with pytest.raises(NoMeshError, match=r"`with mesh:` is for with_sharding_constraint and pjit"):
+                f()
+        assert pjit(lax.neg, out_shardings=P("x"))(HOST).sharding == on("x")
+        assert jit(lambda x: lax.with_sharding_constraint(x, P("x")))(HOST).sharding == on("x")
+    assert issubclass(NoMeshError, RuntimeError) and issubclass(NoMeshError, ValueError)

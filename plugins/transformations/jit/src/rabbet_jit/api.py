@@ -102,7 +102,7 @@ def jit(
     not_yet("jit", abstracted_axes=abstracted_axes)
     if device is None and backend is not None:
         device = devices(backend)[0]
-    device, layouts = the_places(as_device(device), in_shardings, out_shardings)
+    device, layouts, said = the_places(as_device(device), in_shardings, out_shardings)
     if not callable(fun):
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
@@ -112,23 +112,24 @@ def jit(
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     if compiler_options is not None:
         compiler_options = normalize_compiler_options(compiler_options)
-    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options, layouts))
+    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options, layouts, said))
 
 
 def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Layouts | None, ...]:
-    """The device to run on or None, and the ``Layouts`` or None: shardings that all name one device are that.
+    """The device to run on or None, the ``Layouts`` or None, and what was said: shardings that all name one
+    device are that.
 
     Raises:
       TypeError: for what is no sharding. ShardingError: for a device beside shardings over others.
     """
     if ins is outs is None:
-        return device, None
+        return device, None, None
     try:
         known = checked(ins, "in_shardings"), checked(outs, "out_shardings")
     except ShardingError:  # of a spec before a mesh is set; where none is at the call either, it says so
         if device is not None:
             raise
-        return None, Layouts(ins, outs, late=True)
+        return None, Layouts(ins, outs, late=True), None
     ins, outs = known
     named = {s.device_order for s in tree.leaves((ins, outs))}
     if device is not None:
@@ -140,8 +141,8 @@ def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Lay
             "program runs on one set of devices, in one order"
         )
     if not over_several((ins, outs)):
-        return next(iter(named), (None,))[0], None
-    return None, Layouts(ins, outs)
+        return next(iter(named), (None,))[0], None, Layouts(ins, outs)
+    return None, Layouts(ins, outs), None
 
 
 def not_yet(what: str, **arguments: Any) -> None:
@@ -234,7 +235,17 @@ class Jitted(Asked):
         self.quick.remember(args, kwargs, signature.leaves, key, run)
 
     def within(self, signature: Any) -> Any:
-        """A call inside a transformation: bind the traced program as one equation."""
+        """A call inside a transformation: bind the traced program as one equation.
+
+        Raises ValueError within a compiled function where this one has compiler options: one program has one
+        set of them.
+        """
+        if self.options and not is_evaluating(beneath=True):
+            raise ValueError(
+                f"jit of {describe_function(self.fun)} has compiler_options, {self.options}, and is called "
+                "within another compiled function: both are one program\n  to fix: give the options to the "
+                "outermost jit"
+            )
         given = cells.with_contents(signature)
         leaves = arguments(signature.with_leaves(given) if signature.cells else signature, array_or_tracer)
         avals = tuple([typeof(x) for x in leaves])
@@ -263,6 +274,9 @@ class Jitted(Asked):
         if program is None:
             make = functools.partial(trace, self.fun, signature, avals, self.name)
             program = explain.tracing(self, signature, key, make) if explain.wanted() else make()
+            if self.layouts is None and self.said is not None:  # trees of them have the structures of these
+                self.said.of_arguments(signature)
+                self.said.of_results(program.out_tree)
             if not program.captures_tracers:
                 if len(self.programs) >= MOST_TRACED:
                     self.programs.clear()

@@ -21,7 +21,8 @@ class Asked:
     a jitted function does not hold it, and is given back at once where the function is dropped.
 
     Attributes: ``keeper``, a weak reference to a method that is told what was compiled ahead of a call
-    (``precompile``), or None.
+    (``precompile``), or None. ``said``, the ``Layouts`` of shardings that all name one device, or none at
+    all: they are part of what the function says, and need no work at calls.
     """
 
     keeper: Any = None
@@ -36,8 +37,9 @@ class Asked:
         inline: Any | bool,
         options: Any,
         layouts: Any = None,
+        said: Any = None,
     ) -> None:
-        self.fun, self.layouts = fun, layouts
+        self.fun, self.layouts, self.said = fun, layouts, said or layouts
         self.statics, self.donated = statics, donated
         self.keep_unused, self.device, self.inline, self.options = keep_unused, device, inline, options
         self.name = name_of(fun)
@@ -46,7 +48,7 @@ class Asked:
         named = found_by_name(self.fun)
         if getattr(getattr(named, "jitted", None), "asked", None) is self:  # that of a decorated function
             return operator.attrgetter("jitted.asked"), (named,)
-        options = self.keep_unused, self.device, self.inline, self.options, self.layouts
+        options = self.keep_unused, self.device, self.inline, self.options, self.layouts, self.said
         return Asked, (self.fun, self.statics, self.donated, *options)
 
     def here(self) -> Any:

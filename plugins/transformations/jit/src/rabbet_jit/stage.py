@@ -69,8 +69,8 @@ class Stage:
     def out_info(self) -> Any:
         """The shapes and dtypes of the result, and the shardings that types or ``out_shardings`` say."""
         outs = [described(a) for a in self.program.closed.out_avals[: self.out_tree.num_leaves]]
-        layouts = self.asked.layouts
-        asked = None if layouts is None else layouts.of_results(self.out_tree)
+        said = self.asked.said
+        asked = None if said is None else said.of_results(self.out_tree)
         if asked is not None:
             outs = [x if s is None else x.update(sharding=s) for x, s in zip(outs, asked, strict=True)]
         return tree.unflatten(self.out_tree, outs)

@@ -33,8 +33,7 @@ def one_gamma(words, a, log_space):
     words, own = subkeys(words, 2)
     small = lax.lt(a, 1.0)
     # For a < 1: gamma(a) is gamma(a + 1) times u ** (1 / a).
-    boost = lax.div(lax.neg(waiting_times(own, (), dtype)), a)
-    boost = lax.select(small, boost, lax.full_like(boost, 0))
+    uniform, inverse = lax.sub(1.0, unit(own, (), dtype)), lax.div(1.0, a)
     shape = lax.select(small, lax.add(a, 1.0), a)
     d = lax.sub(shape, 1.0 / 3.0)
     c = lax.div(1.0 / 3.0, lax.sqrt(d))
@@ -56,8 +55,11 @@ def one_gamma(words, a, log_space):
     start = [lax.full((), value, dtype) for value in (0.0, 1.0, 2.0)]
     _, _, v, _ = lax.while_loop(rejected, draw, (leaves_of(words), *start))
     if log_space:
+        boost = lax.mul(lax.neg(waiting_times(own, (), dtype)), inverse)
+        boost = lax.select(small, boost, lax.full_like(boost, 0))
         return lax.add(lax.add(lax.log(d), lax.log(v)), boost)
-    return lax.mul(lax.mul(d, v), lax.exp(boost))
+    boost = lax.pow(uniform, inverse)
+    return lax.mul(lax.mul(d, v), lax.select(small, boost, lax.full_like(boost, 1)))
 
 
 def positive_root(words, c):

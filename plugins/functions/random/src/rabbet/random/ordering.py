@@ -104,7 +104,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     Args:
       key: a single key.
       a: an array, of which slices along ``axis`` are drawn; or an int n, for ``arange(n)``.
-      shape: how many to draw.
+      shape: how many to draw, a tuple.
       replace: whether one may be drawn twice.
       p: the probability of each, a vector; by default all are equally likely.
       axis: along which to draw.
@@ -115,12 +115,15 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
 
     Raises:
       ValueError: if there are too few elements to draw from, or ``p`` is not one number for each.
+      TypeError: for a ``shape`` that is no sequence: ``choice(key, 5, 2)`` is NumPy's order of arguments.
 
     Example:
       >>> random.choice(random.key(0), rnp.array([10, 20, 30]), (3,), replace=False).sort()
       Array([10, 20, 30], dtype=int32)
     """
     size = as_size(a)
+    if not hasattr(shape, "__iter__"):
+        raise TypeError(f"choice: shape must be a sequence of ints, as ({shape!r},), got {shape!r}")
     shape = shape_of(shape, "choice")
     if size is None:
         return _choice(key, a, p, shape, bool(replace), axis, mode)

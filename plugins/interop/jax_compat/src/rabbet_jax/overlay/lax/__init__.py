@@ -1,4 +1,6 @@
-"""``jax.lax``: with primitives as ``add_p``, and ``cond`` with an operand for each branch."""
+"""``jax.lax``: with primitives as ``add_p``, ``cond`` with an operand for each branch, and functions that
+take operands of one dtype alone.
+"""
 
 import functools
 
@@ -6,6 +8,7 @@ import numpy as np
 import rabbet as rb
 from rabbet import lax
 from rabbet_jax.named import primitive_named
+from rabbet_jax.strict import FUNCTIONS
 from rabbet_jax.window_shapes import (
     conv_general_permutations,
     conv_general_shape_tuple,
@@ -61,6 +64,9 @@ def _with_derivative():
 
 def _one_minus_square(x):
     return _with_derivative()(x)
+
+
+globals().update(FUNCTIONS)
 
 
 def __getattr__(name):
