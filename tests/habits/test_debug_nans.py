@@ -96,3 +96,24 @@ named_gone = rb.jit(gone, donate_argnums=0)
 def test_numbers_pass():
     with rb.debug_nans(True):
         assert float(rb.jit(logarithm)(0.5)) == 1.0
+
+
+def test_constants_that_are_not_chosen_are_no_alarm():
+    """Distributions have a NaN for what is no parameter; without jit it is an array of its own."""
+    from rabbet.scipy import stats
+
+    with rb.debug_nans(True), rb.disable_jit():
+        assert float(stats.norm.logpdf(0.5)) == pytest.approx(-1.0439385)
+        assert float(stats.gamma.pdf(0.5, 2.0)) == pytest.approx(0.3032653)
+        for name, shapes in (("gamma", (2.0,)), ("beta", (1.0, 2.0)), ("t", (3.0,)), ("binomial", (5, 0.5))):
+            getattr(rb.random, name)(rb.random.key(0), *shapes)
+        with pytest.raises(FloatingPointError, match="'select_n' produced a NaN"):
+            stats.norm.logpdf(0.5, 0.0, -1.0)
+
+
+def test_the_first_operation_is_not_a_constant():
+    def f(x):
+        return rnp.where(x > 5, rnp.nan, rnp.log(x))
+
+    with rb.debug_nans(True), pytest.raises(FloatingPointError, match="'log' produced a NaN"):
+        rb.jit(f)(rnp.array([-1.0, 1.0]))

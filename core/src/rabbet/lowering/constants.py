@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from rabbet.typing import DType
 
 
+def holds_nan(value: Any) -> bool:
+    """Whether a number or an array has an element that is no number."""
+    return bool(np.any(value != value))
+
+
 def dense(value: Any, dtype: DType) -> str:
     """The text ``dense<...>`` for a scalar or NumPy array converted to ``dtype``.
 

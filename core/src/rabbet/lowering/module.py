@@ -157,6 +157,7 @@ class Module:
         self.functions = []
         self.callbacks = []
         self.partitioners = []
+        self.knows_nan = False  # whether one of its constants holds a NaN
         self.regions = 0  # how many bodies of operations, one in another, are being written
         self.closed = 0  # how many of them see nothing from outside
         self.stopped = set()  # the operators of loops that look into the table of ``stopping``
@@ -309,6 +310,7 @@ class Function:
         if name is None:
             name = self._constants[text] = f"%{self._prefix}{len(self._constants)}"
             self.constant_lines.append((f"{name} = {text}", ""))
+            self.module.knows_nan |= aval.kind in "fc" and constants.holds_nan(value)
         return name
 
     def inline(self, jaxpr: Any, names: Any) -> Any:

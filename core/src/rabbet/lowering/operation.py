@@ -54,6 +54,10 @@ class Site:
     primitive = property(lambda self: self._equation.op.primitive)
     platform = property(lambda self: self._function.module.platform)
     python_call = property(lambda self: self._function.module.python_call)
+    knows_nan = property(
+        lambda self: self._function.module.knows_nan,
+        doc="Whether a constant that was written before holds a NaN: the compiler may know an operand then.",
+    )
     in_avals = property(lambda self: [v.aval for v in self._equation.inputs])
     out_avals = property(lambda self: [v.aval for v in self._equation.outputs])
     out = property(lambda self: self._equation.outputs[0].aval, doc="The aval of the only (or first) output.")

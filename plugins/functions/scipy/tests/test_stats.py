@@ -304,3 +304,38 @@ def test_ranks_and_counts_have_the_dtypes_of_python_numbers():
     assert (stats.rankdata(x).dtype, stats.mode(x).count.dtype) == ("float32", "int32")
     with rb.config.override(enable_x64=True):
         assert (stats.rankdata(x).dtype, stats.mode(x).count.dtype) == ("float64", "int64")
+
+
+DISCRETE_ENDS = {
+    "poisson": [(0.0,), (2.0,)], "bernoulli": [(0.0,), (1.0,)], "binom": [(5.0, 0.0), (5.0, 1.0), (0.0, 0.5)],
+    "nbinom": [(3.0, 1.0)], "geom": [(1.0,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DISCRETE_ENDS)
+def test_probabilities_at_the_ends(name):
+    k = np.float32([-INF, -1, 0, 0.5, 1, 5, INF, NAN])
+    functions = [f for f in ("logpmf", "pmf", "cdf") if hasattr(getattr(stats, name), f)]
+    for shapes in DISCRETE_ENDS[name]:
+        for function in functions:
+            got = getattr(getattr(stats, name), function)(k, *map(np.float32, shapes))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wanted = getattr(getattr(scipy.stats, name), function)(k.astype(float), *shapes)
+            # Infinitely many have no probability; SciPy subtracts infinities there.
+            wanted = np.where((k == INF) & np.isnan(wanted), -INF if function == "logpmf" else 0, wanted)
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6, err_msg=f"{function}{shapes}")
+
+
+def test_densities_far_away_are_zero():
+    for name in ("gumbel_l", "gumbel_r", "norm", "cauchy", "laplace", "logistic"):
+        np.testing.assert_array_equal(getattr(stats, name).pdf(np.float32([-INF, INF])), [0, 0])
+
+
+def test_the_logarithm_of_beta_at_its_poles():
+    from rabbet.scipy import special
+
+    at = np.float32([[-1, -1], [0, 0], [0, -1], [-1, 2], [-3, 4], [-1, 0.5], [-3, 2], [-1.5, -0.5]])
+    for a, b in at:
+        wanted = scipy.special.betaln(float(a), float(b))
+        np.testing.assert_allclose(special.betaln(a, b), wanted, rtol=1e-5, err_msg=f"{a}, {b}")

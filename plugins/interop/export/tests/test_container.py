@@ -67,12 +67,32 @@ def test_from_children_builds_nodes():
     assert export.deserialize(blob).call(X).tag == "red" and built == ["red"]
 
 
+KEYED = {
+    "ordered": collections.OrderedDict(b=X, a=[X]),
+    "integers": {3: X, 0: (X, None)},
+    "negative": {-1: X, 10: X},
+    "booleans": {True: X, False: X},
+    "tuples": {("w", 1): X, ("b", 0): {"x": X}},
+    "within": [{1: collections.OrderedDict({(2, 3): X, "k": X})}],
+}
+
+
+@pytest.mark.parametrize("which", KEYED)
+def test_dicts_with_any_keys_and_in_any_order(which):
+    blob = exported(lambda t: (t, X), KEYED[which]).serialize()
+    again = export.deserialize(blob)
+    out, _ = again.call(KEYED[which])
+    assert tree_util.tree_structure(out) == tree_util.tree_structure(KEYED[which])
+    if which == "ordered":
+        assert list(out) == ["b", "a"] and type(out) is collections.OrderedDict
+
+
 def test_classes_that_are_not_registered():
     Other = collections.namedtuple("Other", ["x"])
     with pytest.raises(ValueError, match=r"structure with .*Other cannot be serialized; register the class"):
         exported(lambda x: Other(x), X).serialize()
-    with pytest.raises(TypeError, match="dicts in serialized structures have texts as keys, got 1, int"):
-        exported(lambda x: {1: x}, X).serialize()
+    with pytest.raises(TypeError, match=r"dicts in .* have texts, .* as keys, got b'k', bytes"):
+        exported(lambda x: {b"k": x}, X).serialize()
     with pytest.raises(ValueError, match=r"Pair is registered .*already, under the name 'tests.Pair'"):
         export.register_namedtuple_serialization(Pair, serialized_name="tests.Pair2")
     with pytest.raises(ValueError, match=r"serialized_name 'tests.Pair' is taken by Pair"):

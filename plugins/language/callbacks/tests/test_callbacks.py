@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import MissingRule
+from rabbet.experimental import io_callback
 from rabbet.extend.backend import compile_program, lower_program
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
@@ -84,6 +85,17 @@ def test_not_contiguous_results_and_numbers_of_numpy():
         assert float(f(X)) == 1 / 3
 
 
+@pytest.mark.parametrize("call", [rb.pure_callback, io_callback])
+def test_lists_count_as_tuples_and_none_as_an_empty_one(call):
+    for f in both(lambda x: call(lambda v: [v, (v + 1, None)], (struct((2, 3)), [struct((2, 3)), ()]), x)):
+        first, (second, empty) = f(X)
+        np.testing.assert_array_equal(first, X)
+        np.testing.assert_array_equal(second, X + 1)
+        assert empty == ()
+    for f in both(lambda x: call(lambda v: None, (), x)):
+        assert f(X) == ()
+
+
 # ---------------------------------------------------------------------------------------- what is refused
 REFUSED = [
     (lambda v: np.ones((3, 3), np.float32), ValueError, r"shape \(3, 3\).*promised f32\[2,3\]"),
@@ -94,6 +106,7 @@ REFUSED = [
     ),
     (lambda v: np.ones((2, 3), np.float16), TypeError, "dtype float16"),
     (lambda v: (v, v), TypeError, r"structure .*promised"),
+    (lambda v: (v,), TypeError, r"structure .*promised"),
     (lambda v: "text", TypeError, "no array, str 'text'"),
     (lambda v: None, TypeError, "structure PyTreeDef"),
     (lambda v: np.ones((2, 3)) * 1j, TypeError, "dtype complex128"),

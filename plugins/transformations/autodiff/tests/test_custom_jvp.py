@@ -186,6 +186,51 @@ def test_static_arguments():
     np.testing.assert_array_equal(rb.vmap(rb.grad(lambda x: apply(lax.cos, x, "plain")))(X), [50] * 3)
 
 
+@functools.partial(rb.custom_jvp, nondiff_argnums=(1,))
+def scaled(x, by):
+    return x * by
+
+
+scaled.defjvp(lambda by, primals, tangents: (scaled(*primals, by), tangents[0] * by * 10))
+
+WAYS = {
+    "grad": lambda f: rb.grad(f),
+    "jit of grad": lambda f: rb.jit(rb.grad(f)),
+    "grad of jit": lambda f: rb.grad(rb.jit(f)),
+    "cond": lambda f: rb.grad(lambda x, by: lax.cond(x > 0, f, lambda x, by: x, x, by)),
+    "switch": lambda f: rb.jit(rb.grad(lambda x, by: lax.switch(1, [lambda x, by: x, f], x, by))),
+    "scan": lambda f: rb.grad(lambda x, by: lax.scan(lambda c, y: (f(c, y), 0.0), x, by[None])[0]),
+    "checkpoint": lambda f: rb.grad(rb.checkpoint(f)),
+    "vmap of grad": lambda f: lambda x, by: rb.vmap(rb.grad(f), (None, 0))(x, by[None])[0],
+    "grad of vmap": lambda f: rb.grad(lambda x, by: rb.vmap(f)(x[None], by[None])[0]),
+    "grad of jit of vmap": lambda f: rb.grad(lambda x, by: rb.jit(rb.vmap(f))(x[None], by[None])[0]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_static_arguments_that_are_traced_reach_the_rule(way):
+    assert WAYS[way](scaled)(lax.full((), 2.0), lax.full((), 3.0)) == 30
+
+
+def test_static_arguments_may_hold_traced_values_beside_others():
+    @functools.partial(rb.custom_jvp, nondiff_argnums=(0,))
+    def f(options, x):
+        return x * options["by"] if options["mode"] is rule else x
+
+    def rule(options, primals, tangents):
+        return f(options, *primals), tangents[0] * options["by"] * (10 if options["mode"] is rule else 0)
+
+    f.defjvp(rule)
+    inner = lambda x, by: rb.jit(lambda x, by: f({"mode": rule, "by": by}, x))(x, by)
+    assert rb.grad(inner)(2.0, 3.0) == 30
+
+
+def test_a_static_argument_that_is_differentiated_is_refused():
+    for way in (rb.grad(scaled, 1), rb.grad(rb.jit(scaled), 1), rb.jit(rb.grad(scaled, (0, 1)))):
+        with pytest.raises(TypeError, match=r"scaled \(.*differentiated by 'by', .* among its nondiff"):
+            way(2.0, 3.0)
+
+
 def test_static_arguments_by_name():
     @functools.partial(rb.custom_jvp, nondiff_argnames=("mode",))
     def f(x, mode):

@@ -425,3 +425,30 @@ def test_residuals_that_are_pythons_numbers_stay_so():
     assert rb.vmap(rb.grad(f))(np.ones(2, np.float32)).tolist() == [1.5, 1.5]
     assert float(rb.grad(loss)(1.0)) == 2.25
     assert set(map(tuple, seen)) == {(int, float, bool)}
+
+
+@functools.partial(rb.custom_vjp, nondiff_argnums=(1,))
+def weighed(x, by):
+    return x * by
+
+
+weighed.defvjp(lambda x, by: (weighed(x, by), x), lambda by, x, ct: (ct * by * 10 + 0 * x,))
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda f: rb.grad(rb.jit(f)),
+        lambda f: rb.jit(rb.grad(f)),
+        lambda f: rb.grad(lambda x, by: lax.cond(x > 0, f, lambda x, by: x, x, by)),
+        lambda f: rb.grad(lambda x, by: rb.vmap(f)(x[None], by[None])[0]),
+        lambda f: rb.grad(rb.checkpoint(f)),
+    ],
+)
+def test_static_arguments_that_are_traced_reach_both_rules(way):
+    assert way(weighed)(lax.full((), 2.0), lax.full((), 3.0)) == 30
+
+
+def test_a_static_argument_that_is_differentiated_is_refused():
+    with pytest.raises(TypeError, match=r"weighed \(.*differentiated by 'by'"):
+        rb.grad(rb.jit(weighed), 1)(2.0, 3.0)

@@ -233,6 +233,7 @@ class Executable:
             return self.refuse
         specs = self.placements(committed)
         checked = config.debug_nans or config.debug_infs
+        checked = checked and not not_finite.only_moves(self.lowering.jaxpr)
         if checked or effects.is_special(self.lowering):
             run = self.slow_runner(specs, single, checked)
             return run if assemble is None else lambda args: assemble(run(args))

@@ -43,6 +43,13 @@ def check(name: Any, outs: Any) -> None:
                 raise FloatingPointError(f"{name!r} produced {what} in an array {out.aval.str_short()}")
 
 
+def only_moves(jaxpr: Any) -> bool:
+    """Whether a program copies elements and computes none: what is not finite was so before. Whether that is
+    an argument, which was reported, or a constant, it may be meant to be chosen elsewhere.
+    """
+    return all("structural" in eqn.op.primitive.kinds for eqn in jaxpr.equations)
+
+
 def first_operation(name: str, jaxpr: Any, args: list[Value]) -> None:
     """Run a program again, operation by operation, and raise for the first whose result is not finite.
 
@@ -101,4 +108,4 @@ def _outputs(eqn: Equation, inputs: list[Value], name: str) -> list[Value]:
     return out if op.primitive.multiple_results else [out]
 
 
-__all__ = ["check", "first_operation"]
+__all__ = ["check", "first_operation", "only_moves"]

@@ -94,11 +94,11 @@ class HostFunction:
         """The leaves of ``result`` as NumPy arrays of the types ``out_avals``.
 
         Raises:
-          TypeError: another structure or dtype was returned.
+          TypeError: another structure or dtype was returned; a list counts as a tuple, None as an empty one.
           ValueError: another shape was returned.
         """
         leaves, structure = tree.flatten(result)
-        if structure != self.out_tree:
+        if structure != self.out_tree and _as_sequences(structure) != _as_sequences(self.out_tree):
             raise TypeError(
                 f"{self.who}: {self} returned the structure {structure}, result_shape_dtypes promised "
                 f"{self.out_tree}"
@@ -134,6 +134,18 @@ class HostFunction:
                 f".astype({aval.dtype.name!r})"
             )
         return np.asarray(x).astype(aval.dtype, order="C")
+
+
+def _as_sequences(structure):
+    """A structure with lists as tuples, and None as a tuple of nothing: Python functions return None where
+    they return nothing, and often a list where a tuple is meant.
+    """
+    data = structure.node_data()
+    if data is None:
+        return "leaf"
+    cls, metadata = data
+    kind = tuple if cls in (list, type(None)) else cls
+    return kind, metadata if kind is not tuple else None, *map(_as_sequences, structure.children())
 
 
 def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None, device=None):

@@ -9,6 +9,7 @@ import inspect
 
 from rabbet import tree
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.transform import Tracer
 from rabbet.extend.wrapping import wraps
 
 from rabbet_custom_rules.primitive import call_with_rules
@@ -101,12 +102,20 @@ class RuledFunction:
         moving = [a for i, a in enumerate(args) if i not in static]
         leaves, in_tree = tree.flatten(tuple(moving))
         call = RuledCall(self.fun, args, static, in_tree)
-        outs = call_with_rules(call, self.rules(call), [array_or_tracer(x) for x in leaves], call.__name__)
+        leaves = [*map(array_or_tracer, leaves), *call.taken]
+        outs = call_with_rules(call, self.rules(call), leaves, call.__name__)
+        del call.taken
         return tree.unflatten(call.out_tree, outs)
+
+
+HOLE = object()
 
 
 class RuledCall:
     """One call: the function on flat arrays, with its static arguments in place.
+
+    Tracers among the static arguments belong to one trace, and the call outlives it. So they become operands
+    behind those that have derivatives, and rules get them back in their places.
 
     ``out_tree`` is the structure of the result, known once the function or one of its rules has run.
     """
@@ -117,15 +126,39 @@ class RuledCall:
         self.fun, self.static, self.in_tree = fun, static, in_tree
         self.out_tree = None
         self.__name__ = getattr(fun, "__name__", "custom")
+        self.taken, self.held = [], {}
+        for i in static:
+            self._take_tracers(i)
 
-    def static_args(self):
-        """The static arguments, in their order."""
-        return [self.args[i] for i in self.static]
+    def _take_tracers(self, i):
+        if not any(type(x) is Tracer for x in tree.leaves(self.args[i])):
+            return
+        leaves, structure = tree.flatten(self.args[i])
+        self.taken += [x for x in leaves if type(x) is Tracer]
+        self.held[i] = structure, [HOLE if type(x) is Tracer else x for x in leaves]
+        self.args[i] = None
+
+    def split(self, leaves):
+        """The operands that have derivatives, and those that static arguments hold."""
+        leaves, count = list(leaves), self.in_tree.num_leaves
+        return leaves[:count], leaves[count:]
+
+    def static_args(self, held=()):
+        """The static arguments, in their order, with the operands that they hold."""
+        values, given = [], iter(held)
+        for i in self.static:
+            value = self.args[i]
+            if i in self.held:
+                structure, leaves = self.held[i]
+                value = tree.unflatten(structure, [next(given) if x is HOLE else x for x in leaves])
+            values.append(value)
+        return values
 
     def arguments(self, leaves):
         """All arguments, with ``leaves`` in the places of the arrays."""
-        moving = iter(tree.unflatten(self.in_tree, list(leaves)))
-        return [a if i in self.static else next(moving) for i, a in enumerate(self.args)]
+        moving, held = self.split(leaves)
+        moving, static = iter(tree.unflatten(self.in_tree, moving)), iter(self.static_args(held))
+        return [next(static) if i in self.static else next(moving) for i in range(len(self.args))]
 
     def result(self, result, what):
         """The leaves of a result; its structure must be the one that is known.

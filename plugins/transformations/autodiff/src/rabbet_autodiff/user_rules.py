@@ -101,9 +101,13 @@ def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> ForwardRule:
     name = f"the jvp rule of {describe_function(call.fun)}"
 
     def rule(primals: list[Value], tangents: list[Zero | Value]) -> tuple[list[Zero | Value], ...]:
+        (primals, held), (tangents, of_held) = call.split(primals), call.split(tangents)
+        if held:
+            refuse_moving(call, [type(t) is not Zero and not is_float0(t) for t in of_held])
+            tangents = tangents if symbolic else [instantiate(t) for t in tangents]
         result = jvp(
-            *call.static_args(),
-            tree.unflatten(call.in_tree, list(primals)),
+            *call.static_args(held),
+            tree.unflatten(call.in_tree, primals),
             tree.unflatten(call.in_tree, shown_zeros(tangents)),
         )
         refuse_no_pair(result, f"{name} must return a pair (out, out_tangent)")
@@ -114,7 +118,18 @@ def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> ForwardRule:
             _check_tangent(name, o, t)
         return outs, out_tangents
 
-    return ForwardRule(rule, symbolic)
+    return ForwardRule(rule, symbolic or bool(call.held))
+
+
+def refuse_moving(call: Any, moving: list[bool]) -> None:
+    """Raise for a static argument that is being differentiated; ``moving`` says it of what they hold."""
+    if any(moving):
+        names = ", ".join([parameter_name(call.fun, i) for i in call.held])
+        raise TypeError(
+            f"{describe_function(call.fun)} is being differentiated by {names}, which it has among its "
+            "nondiff_argnums or nondiff_argnames\n  to fix: make it an argument with a derivative, or give "
+            "rb.lax.stop_gradient of it"
+        )
 
 
 def _same_structure(
@@ -164,14 +179,17 @@ def pullback(
     def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         nonlocal residual_tree, static
         known.avals = [typeof(x) for x in primals]
+        _, held = call.split(primals)
+        refuse_moving(call, call.split(perturbed)[1])
         leaves = list(map(CustomVJPPrimal, primals, perturbed)) if symbolic else primals
-        result = fwd(*call.arguments(leaves))
+        result = fwd(*call.arguments([*call.split(leaves)[0], *held]))
         refuse_no_pair(result, f"{rule} must return a pair (output, residuals)")
         outs = call.result(result[0], rule)
         residuals, residual_tree = tree.flatten(result[1])
         static = {i: x for i, x in enumerate(residuals) if type(x) in (bool, int, float, complex)}
         residuals = [x for i, x in enumerate(residuals) if i not in static]
-        return arrays(outs, f"{rule} returned as output"), arrays(residuals, f"{rule} returned as residual")
+        residuals = [*arrays(residuals, f"{rule} returned as residual"), *held]
+        return arrays(outs, f"{rule} returned as output"), residuals
 
     def backward(residuals: list[Value], cotangents: list[Any]) -> list[Value]:
         moving = iter(residuals)
@@ -180,7 +198,7 @@ def pullback(
         residuals = tree.unflatten(residual_tree, leaves)
         shown = [array_or_tracer(x) if isinstance(x, np.generic) else x for x in shown_zeros(cotangents)]
         cotangent = tree.unflatten(call.out_tree, shown)
-        return known.cotangents(bwd(*call.static_args(), residuals, cotangent))
+        return known.cotangents(bwd(*call.static_args(moving), residuals, cotangent))
 
     def forward_or_value(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         if not any(type(x) is Tracer for x in primals):
@@ -201,6 +219,7 @@ def pullback_by_closure(call: Any, rule: Callable[..., Any]) -> BackwardRule:
     def forward(primals: list[Value], perturbed: tuple[bool, ...]) -> tuple[list[Value], ...]:
         nonlocal program
         known.avals = [typeof(x) for x in primals]
+        refuse_moving(call, call.split(perturbed)[1])
         result = rule(*call.arguments(primals))
         refuse_no_pair(result, f"{name} must return a pair (output, pull)")
         if not callable(result[1]):
@@ -259,7 +278,7 @@ class _Known:
             for path, part in zip(tree.leaf_paths(structure), parts, strict=True):
                 what = f"{rule} returned as cotangent of argument {name}{keystr(path)}"
                 out.append(_cotangent(part, self.avals[len(out)], what))
-        return out
+        return [*out, *[instantiate(zero_tangent(aval)) for aval in self.avals[len(out) :]]]
 
 
 def _spread(entry: Value | dict[Any, Any], structure: Any, what: str) -> Any:

@@ -130,11 +130,10 @@ def gammas(words, a, shape, dtype, log_space=False):
     at = lax.select(proper, flat, lax.full_like(flat, 1))
     out = gammas_of(generator_of(words), log_space, at, *many_leaves(words, count))
     # Shape 0 gives 0, an infinite one infinity; what is negative or no number has no distribution.
-    edge = lax.select(
-        lax.eq(flat, 0.0), lax.full_like(flat, -math.inf if log_space else 0), lax.full_like(flat, math.nan)
-    )
-    edge = lax.select(lax.eq(flat, math.inf), flat, edge)
-    out = lax.select(proper, out, edge)
+    # No NaN is made for numbers that have one, which debug_nans without jit would report.
+    none = lax.full_like(flat, -math.inf if log_space else 0)
+    out = lax.select(proper, out, lax.select(lax.eq(flat, 0.0), none, flat))
+    out = lax.select(lax.lt(flat, 0.0), lax.full_like(flat, math.nan), out)
     return lax.reshape(out, shape)
 
 

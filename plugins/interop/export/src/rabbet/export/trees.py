@@ -1,10 +1,10 @@
-"""Structures of arguments and results as bytes: tuples, lists, dicts with texts as keys, None, and registered
-classes.
+"""Structures of arguments and results as bytes: tuples, lists, dicts, None, and registered classes.
 """
 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -140,6 +140,10 @@ def tree_fields(structure):
     cls, metadata = data
     children = [tree_fields(child) for child in structure.children()]
     plain = {type(None): NONE, tuple: TUPLE, list: LIST, dict: DICT}.get(cls)
+    if cls not in by_class and (cls is OrderedDict or (cls is dict and not _are_texts(metadata))):
+        name = ORDERED if cls is OrderedDict else KEYED
+        content = json.dumps([_key(key) for key in metadata]).encode()
+        return {KIND: Number("B", CUSTOM), CHILDREN: children, NAME: name, METADATA: content}
     if cls not in by_class and plain is None:
         raise ExportError(
             f"a structure with {cls.__qualname__} cannot be serialized; register the class with "
@@ -156,13 +160,53 @@ def tree_fields(structure):
         return {KIND: Number("B", CUSTOM), CHILDREN: children, NAME: found.name, METADATA: bytes(content)}
     fields = {KIND: Number("B", plain), CHILDREN: children or None}
     if plain == DICT:
-        for key in metadata:
-            if not isinstance(key, str):
-                raise TypeError(
-                    f"dicts in serialized structures have texts as keys, got {key!r}, {type(key).__name__}"
-                )
         fields[KEYS] = list(metadata)
     return fields
+
+
+# Names of what needs no registration, beside those of registered classes.
+ORDERED, KEYED = "collections.OrderedDict", "builtins.dict"
+
+
+def _are_texts(keys):
+    return all(isinstance(key, str) for key in keys)
+
+
+def _key(key):
+    """A dict's key as JSON: numbers and texts as they are, a tuple as a list."""
+    if key is None or type(key) in (bool, int, float, str):
+        return key
+    if type(key) is tuple:
+        return [_key(part) for part in key]
+    raise TypeError(
+        "dicts in serialized structures have texts, numbers, None or tuples of these as keys, got "
+        f"{key!r}, {type(key).__name__}"
+    )
+
+
+def _read_key(key):
+    if isinstance(key, dict):
+        raise Damaged("a dict in it has a key that no dict has")
+    return tuple([_read_key(part) for part in key]) if isinstance(key, list) else key
+
+
+def _read_keyed(name, content, children):
+    """The structure of an OrderedDict, or of a dict whose keys are not all texts."""
+    try:
+        keys = json.loads(content)
+    except ValueError:
+        keys = None
+    if not isinstance(keys, list) or len(keys) != len(children):
+        raise Damaged("the keys of a dict in it are not those of its values")
+    keys = [_read_key(key) for key in keys]
+    leaves = [child.unflatten([0] * child.num_leaves) for child in children]
+    try:
+        found = tree.structure((OrderedDict if name == ORDERED else dict)(zip(keys, leaves, strict=True)))
+    except (TypeError, ValueError):  # keys that cannot be sorted
+        found = None
+    if found is None or found.children() != children:
+        raise Damaged("the keys of a dict in it are not those of its values")
+    return found
 
 
 def read_tree(table):
@@ -190,6 +234,8 @@ def read_tree(table):
 def _custom(table, children):
     name = table.text(NAME)
     found = by_name.get(name)
+    if found is None and name in (ORDERED, KEYED):
+        return _read_keyed(name, table.content(METADATA), children)
     if found is None:
         raise ExportError(
             f"the artifact has nodes of a class that was serialized as {name!r}, and nothing is registered "

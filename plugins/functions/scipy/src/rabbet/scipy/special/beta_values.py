@@ -78,7 +78,8 @@ def log_beta(a, b):
     size = choose(
         both, log_beta_of(choose(both, 1.0 - whole_one - other, 1.0), choose(both, other, 1.0)), size
     )
-    out = choose(positive, value, size)
+    pole = (is_pole(a) | is_pole(b)) & ~both & (a == a) & (b == b)
+    out = choose(positive, value, pole, math.inf, size)
     infinite = (a == math.inf) | (b == math.inf)
     return choose(infinite & positive, -math.inf, infinite, math.nan, out)
 

@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import counted, probability, within
+from rabbet.scipy.stats.frame import counted, known, probability, within
 
 
 @elementwise
@@ -22,7 +22,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     inside = valid & (k <= 1.0)
     one = choose(inside, k, 0.0)
     value = times_log(one, p) + times_log1p(1.0 - one, -p)
-    return within(k * p, inside, value, -math.inf)
+    return within(known(k, p), inside, value, -math.inf)
 
 
 @elementwise
@@ -44,7 +44,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """
     k, p = real("bernoulli.cdf", k, p)
     p = choose((p >= 0.0) & (p <= 1.0), p, math.nan)
-    return within(k * p, k >= 1.0, 1.0, choose(k < 0.0, 0.0, 1.0 - p))
+    return within(known(k, p), k >= 1.0, 1.0, choose(k < 0.0, 0.0, 1.0 - p))
 
 
 @elementwise

@@ -8,7 +8,7 @@ from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import incomplete_betas, log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import standardized, within
+from rabbet.scipy.stats.frame import known, standardized, within
 
 
 @elementwise
@@ -22,9 +22,8 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     a, b = choose(a > 0.0, a, math.nan), choose(b > 0.0, b, math.nan)
     inside = (z >= 0.0) & (z <= 1.0)
     safe = choose(inside, z, 0.5)
-    known = z * a * b
     value = times_log(a - 1.0, safe) + times_log1p(b - 1.0, -safe) - log_betas(a, b) - lax.log(scale)
-    return within(known, inside, value, -math.inf)
+    return within(known(z, a, b), inside, value, -math.inf)
 
 
 @elementwise
@@ -48,8 +47,8 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     a, b = choose(a > 0.0, a, math.nan), choose(b > 0.0, b, math.nan)
     inside = (z >= 0.0) & (z <= 1.0)
     safe = choose(inside, z, 0.5)
-    known = z * a * b
-    return choose(known != known, known, z > 1.0, 1.0, z < 0.0, 0.0, incomplete_betas(a, b, safe))
+    at = known(z, a, b)
+    return choose(at != at, at, z > 1.0, 1.0, z < 0.0, 0.0, incomplete_betas(a, b, safe))
 
 
 @elementwise
@@ -73,11 +72,11 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     a, b = choose(a > 0.0, a, math.nan), choose(b > 0.0, b, math.nan)
     inside = (z >= 0.0) & (z <= 1.0)
     safe = choose(inside, z, 0.5)
-    known = z * a * b
     value = 1.0 - incomplete_betas(a, b, safe)
     # Of a small one by the other end, where 1 - z keeps its digits.
     value = choose(value < 0.5, incomplete_betas(b, a, 1.0 - safe), value)
-    return choose(known != known, known, z > 1.0, 0.0, z < 0.0, 1.0, value)
+    at = known(z, a, b)
+    return choose(at != at, at, z > 1.0, 0.0, z < 0.0, 1.0, value)
 
 
 @elementwise

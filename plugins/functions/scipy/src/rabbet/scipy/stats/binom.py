@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose, whole
-from rabbet.scipy.stats.frame import counted, log_choose, within
+from rabbet.scipy.stats.frame import counted, known, log_choose, within
 
 
 @elementwise
@@ -22,7 +22,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     inside = valid & (k <= n) & right
     j, m = choose(inside, k, 0.0), choose(right, n, 0.0)
     value = log_choose(m, j) + times_log(j, p) + times_log1p(m - j, -p)
-    return within(choose(right, k * n * p, math.nan), inside, value, -math.inf)
+    return within(choose(right, known(k, n, p), math.nan), inside, value, -math.inf)
 
 
 @elementwise

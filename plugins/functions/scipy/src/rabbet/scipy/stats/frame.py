@@ -23,10 +23,10 @@ def standardized(name, x, *rest):
 
 
 def counted(name, k, *rest):
-    """``(k - loc, *shapes, valid)`` of ``(k, *shapes, loc)``: valid are whole numbers from 0 on."""
+    """``(k - loc, *shapes, valid)`` of ``(k, *shapes, loc)``: valid are finite whole numbers from 0 on."""
     k, *shapes, loc = real(name, k, *rest)
     k = k - loc
-    return k, *shapes, (k >= 0.0) & whole(k)
+    return k, *shapes, (k >= 0.0) & (k < math.inf) & whole(k)
 
 
 def within(known, inside, value, outside):
@@ -34,6 +34,13 @@ def within(known, inside, value, outside):
     if not hasattr(value, "aval"):
         value = lax.full_like(known, value)
     return choose(known != known, math.nan, inside, value, outside)
+
+
+def known(x, *others):
+    """``x``, and NaN where one of the others is; they are all of one type."""
+    for other in others:
+        x = choose(other != other, math.nan, x)
+    return x
 
 
 def probability(q):
@@ -53,6 +60,6 @@ def log_choose(n, k):
     return -lax.log1p(n) - log_betas(n - k + 1.0, k + 1.0)
 
 
-__all__ = ["counted", "log_choose", "log_one_less", "probability", "standardized", "within"]
+__all__ = ["counted", "known", "log_choose", "log_one_less", "probability", "standardized", "within"]
 
 public_module(globals())

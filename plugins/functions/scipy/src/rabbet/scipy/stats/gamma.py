@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import standardized, within
+from rabbet.scipy.stats.frame import known, standardized, within
 
 
 @elementwise
@@ -22,7 +22,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
     value = times_log(a - 1.0, safe) - safe - lax.lgamma(a) - lax.log(scale)
-    return within(z * a, inside, value, -math.inf)
+    return within(known(z, a), inside, value, -math.inf)
 
 
 @elementwise
@@ -46,7 +46,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     a = choose(a > 0.0, a, math.nan)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
-    return within(z * a, inside, lax.igamma(a, safe), 0.0)
+    return within(known(z, a), inside, lax.igamma(a, safe), 0.0)
 
 
 @elementwise
@@ -70,7 +70,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     a = choose(a > 0.0, a, math.nan)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
-    return within(z * a, inside, lax.igammac(a, safe), 1.0)
+    return within(known(z, a), inside, lax.igammac(a, safe), 1.0)
 
 
 @elementwise

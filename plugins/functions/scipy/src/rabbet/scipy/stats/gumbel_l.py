@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     -1.1487
     """
     z, scale = standardized("gumbel_l.logpdf", x, loc, scale)
-    return z - lax.exp(z) - lax.log(scale)
+    return choose(z == math.inf, -math.inf, z - lax.exp(z) - lax.log(scale))
 
 
 @elementwise

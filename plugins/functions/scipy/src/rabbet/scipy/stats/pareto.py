@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import log_one_less, probability, standardized, within
+from rabbet.scipy.stats.frame import known, log_one_less, probability, standardized, within
 
 
 @elementwise
@@ -20,7 +20,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
     log = lax.log(choose(inside, z, 1.0))
-    return within(z * b, inside, lax.log(b) - (b + 1.0) * log - lax.log(scale), -math.inf)
+    return within(known(z, b), inside, lax.log(b) - (b + 1.0) * log - lax.log(scale), -math.inf)
 
 
 @elementwise
@@ -44,7 +44,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
     log = lax.log(choose(inside, z, 1.0))
-    return within(z * b, inside, -lax.expm1(-b * log), 0.0)
+    return within(known(z, b), inside, -lax.expm1(-b * log), 0.0)
 
 
 @elementwise
@@ -59,7 +59,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     inside = z >= 1.0
     log = lax.log(choose(inside, z, 1.0))
     above = z > 1.0
-    return within(z * b, above, log_one_less(choose(above, b * log, 1.0)), -math.inf)
+    return within(known(z, b), above, log_one_less(choose(above, b * log, 1.0)), -math.inf)
 
 
 @elementwise
@@ -73,7 +73,7 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
     log = lax.log(choose(inside, z, 1.0))
-    return within(z * b, inside, lax.exp(-b * log), 1.0)
+    return within(known(z, b), inside, lax.exp(-b * log), 1.0)
 
 
 @elementwise
@@ -87,7 +87,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
     log = lax.log(choose(inside, z, 1.0))
-    return within(z * b, inside, -b * log, 0.0)
+    return within(known(z, b), inside, -b * log, 0.0)
 
 
 @elementwise

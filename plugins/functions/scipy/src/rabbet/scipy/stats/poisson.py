@@ -8,7 +8,7 @@ from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import counted, within
+from rabbet.scipy.stats.frame import counted, known, within
 
 HALF_WINDOW = 300.0
 # Of the logarithm's expansion in powers of 1 / mu (R. J. Evans and J. Boersma, "The entropy of a Poisson
@@ -52,8 +52,9 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
     k, mu, inside = counted("poisson.logpmf", k, mu, loc)
     mu = choose(mu >= 0.0, mu, math.nan)
+    inside = inside & (mu < math.inf)  # where endlessly many are expected no number has a probability
     j = choose(inside, k, 0.0)
-    return within(k * mu, inside, times_log(j, mu) - mu - lax.lgamma(j + 1.0), -math.inf)
+    return within(known(k, mu), inside, times_log(j, mu) - mu - lax.lgamma(j + 1.0), -math.inf)
 
 
 @elementwise
@@ -76,7 +77,9 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     k, mu, loc = real("poisson.cdf", k, mu, loc)
     at = lax.floor(k - loc)
     mu = choose(mu >= 0.0, mu, math.nan)
-    return within(at * mu, at >= 0.0, lax.igammac(choose(at >= 0.0, at, 0.0) + 1.0, mu), 0.0)
+    some = (at >= 0.0) & (at < math.inf) & (mu < math.inf)
+    value = lax.igammac(choose(some, at, 0.0) + 1.0, choose(some, mu, 1.0))
+    return within(known(at, mu), some, value, choose(at == math.inf, lax.full_like(at, 1), 0.0))
 
 
 @elementwise

@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import within
+from rabbet.scipy.stats.frame import known, within
 
 
 @elementwise
@@ -22,7 +22,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     rest = (1.0 - c) * (1.0 - c) + 4.0 * c * half * half
     inside = (x >= 0.0) & (x <= 2.0 * math.pi)
     value = lax.log1p(-c) + lax.log1p(c) - math.log(2.0 * math.pi) - lax.log(rest)
-    return within(x * c, inside, value, -math.inf)
+    return within(known(x, c), inside, value, -math.inf)
 
 
 @elementwise
