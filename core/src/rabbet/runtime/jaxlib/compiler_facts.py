@@ -17,7 +17,6 @@ SINCE = {
     "unreduced shardings": (0, 12),
     # Fast kernels on CPU of matrix products that give bfloat16; before, the fast ones give float32.
     "bfloat16 products": (0, 11),
-    # ``exp`` of what is known to be NaN while the program is compiled; before, it is whatever lies in memory.
     # Loops on CPU that read slices at computed places of a large array; before, they are several times slower
     # than loops over copies of them.
     "slices in loops": (0, 12),
