@@ -85,6 +85,7 @@ def test_random_bits():
 
 
 def test_served(tmp_path):
+    pytest.importorskip("rabbet.experimental.sparse", reason="in the package rabbet-sparse")
     file = pathlib.Path(tmp_path / "served.py")
     file.write_text(
         "import jax, jax.interpreters.mlir as mlir, jax.extend.core.primitives as primitives\n"

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 from rabbet_autodiff.wants import DidntWant, DontWant, GradRef, GradValue, NotNeeded
+
+rnp = pytest.importorskip("rabbet.numpy")
 
 pytestmark = pytest.mark.needs("numpy", "ref")
 

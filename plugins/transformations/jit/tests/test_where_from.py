@@ -49,6 +49,7 @@ def test_a_part_of_an_argument_cannot_be_static():
     assert "static_argnames" not in said and "lax.cond" in said
 
 
+@pytest.mark.needs("numpy")
 def test_an_array_cannot_be_static():
     assert "static_argnames" not in message(lambda x: 1.0 if x.any() else 0.0, X)
 
@@ -117,6 +118,7 @@ def test_what_is_mapped_alone_cannot_be_static():
     assert "static_argnames" not in str(caught.value)
 
 
+@pytest.mark.needs("numpy")
 def test_a_method_that_asked_is_named():
     said = message(lambda x, n: x.reshape(n, -1), X, 2)
     assert said.startswith("reshape (argument 'new_shape') needs the value of an array of type i32[]")
