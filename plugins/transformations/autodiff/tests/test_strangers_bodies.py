@@ -1,4 +1,4 @@
-"""A stranger's primitive that carries a program, with a rule ``body`` and a decomposition, in reverse mode."""
+"""A stranger's primitive that carries a program, with a rule ``body`` and a decomposition, under ``grad``."""
 
 import numpy as np
 import pytest
