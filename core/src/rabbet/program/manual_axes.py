@@ -33,7 +33,7 @@ class ManualAxisType:
       >>> from rabbet.extend.sharding import ManualAxisType
       >>> ManualAxisType(varying={"x"}).varying
       frozenset({'x'})
-      >>> rb.typeof(rnp.ones(3)).mat.empty
+      >>> rb.typeof(np.ones(3)).mat.empty
       True
     """
 

@@ -40,7 +40,7 @@ class Interpreter:
 
     ``lift(value)`` represents a constant as a payload; ``type_of(payload)`` is the aval that the function
     sees; ``join(a, b)``, where payloads of one value can differ in their static part, is the least payload
-    that covers both (see ``bodies``).
+    that covers both (see ``rabbet.extend.bodies``).
 
     Example:
       >>> from rabbet.extend.transform import Interpreter, RuleTable, run
@@ -117,8 +117,8 @@ class Interpreter:
         return leaf
 
     def give_back(self, payload: Any, structure: Any) -> Any:
-        """The leaf of a cotangent for an input of the given static part (``payload_parts.PLAIN`` where it was
-        not touched).
+        """The leaf of a cotangent for an input of the given static part, which is
+        ``rabbet.extend.bodies.PLAIN`` where it was not touched.
         """
         (leaf,) = tree.leaves(payload)
         return leaf
@@ -227,7 +227,9 @@ class Interpreter:
         )
 
     def plays(self, role: Role) -> bool:
-        """Whether the transformation does this, by what its table declares (``rules.tables.Role``)."""
+        """Whether the transformation does this, by the roles that its table declares, such as
+        ``rabbet.extend.transform.Role.BATCHES``.
+        """
         return self.table is not None and role in self.table.roles
 
     def custom_rule(self, rules: dict[Any, Any]) -> Any:
@@ -315,7 +317,11 @@ class Interpreter:
         return Tracer(self, payload, aval, context.where)
 
     def process(self, op: Any, args: Any) -> Any:
-        """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent."""
+        """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent.
+
+        Arguments are values of the level below, or tracers: ``payload_of(self, x)`` is the payload of either.
+        What a subclass does with payloads itself it does with the level below current: ``at_parent``.
+        """
         mine = False
         payloads = []
         for a in args:

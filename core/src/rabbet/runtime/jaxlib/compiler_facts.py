@@ -29,7 +29,7 @@ def compiler_has(fact: str, version: str | None = None) -> bool:
     """Whether the compiler of a jaxlib has what is called ``fact``.
 
     Args:
-      fact: one of the names in ``rabbet.runtime.jaxlib.compiler_facts.SINCE``.
+      fact: such as ``"unreduced shardings"``; the error for a name that is none lists them all.
       version: of jaxlib, such as ``"0.10.2"``; None: of the one that is installed.
 
     Raises:

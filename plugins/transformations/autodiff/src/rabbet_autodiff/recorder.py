@@ -15,7 +15,7 @@ from rabbet.extend.passes import Equation, Var
 from rabbet.extend.primitive import operand_avals
 from rabbet.extend.transform import Interpreter, Tracer, context, transpose, typeof
 
-from rabbet_autodiff.rules import splits
+from rabbet_autodiff.rules import rule_of
 from rabbet_autodiff.splitting import refuse_effects
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Recorder(Interpreter):
     def record_half(self, op: Op, args: tuple[Value, ...]) -> list[Value]:
         """Run the known half of an operator with bodies, record the linear half."""
         flags = tuple([self.is_mine(a) for a in args])
-        rule = splits.lookup(op.primitive)
+        rule = rule_of(op.primitive)
         if hasattr(rule, "parts"):
             return rule.parts(op, *args)
         halves = rule(op, flags)

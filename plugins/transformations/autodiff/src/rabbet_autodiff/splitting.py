@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rabbet.errors import MissingRule
 from rabbet.extend.commands import address
 from rabbet.extend.functions import source_position
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of, stage
-from rabbet.extend.primitive import Op, add, call_op, effect_names, full_of_type, mul, neg, sub
+from rabbet.extend.primitive import Op, Primitive, add, call_op, effect_names, full_of_type, mul, neg, sub
 from rabbet.extend.primitive import jit as jit_call
 from rabbet.extend.transform import RuleTable, context
 from rabbet_custom_rules import custom_call
@@ -280,7 +281,7 @@ def _split_equation(
     outer = context.where
     context.where = eqn.where or outer
     try:
-        op, rule = eqn.op, splits.lookup(eqn.op.primitive)
+        op, rule = eqn.op, rule_of(eqn.op.primitive)
         if hasattr(rule, "parts"):
             op, rule = call_of_parts(eqn, rule.parts), split_jit
         halves = rule(op, flags)
@@ -297,6 +298,28 @@ def _split_equation(
         inputs = [pools[pool][i] for pool, i in halves.linear_in]
         linear_equations.append(Equation(halves.linear, inputs, linear_out, eqn.where))
         linear.update(linear_out)
+
+
+class OfParts(NamedTuple):
+    """A rule that is the primitive's decomposition."""
+
+    parts: Callable[..., Any]
+
+
+def rule_of(primitive: Primitive) -> Any:
+    """The rule by which an operator of this primitive is split, or what has its decomposition as ``parts``. A
+    rule ``body`` is for interpreters, and here there is none.
+    """
+    rule = splits.lookup(primitive)
+    if not hasattr(rule, "body"):
+        return rule
+    if primitive.decomposition is not None:
+        return OfParts(primitive.decomposition)
+    raise MissingRule(
+        f"reverse mode cannot go through primitive {primitive.name!r} ({primitive.where}): its programs are "
+        f"taken apart there, and its rule 'body' does not say how\n  to fix: give it a decomposition, "
+        f"@{primitive.name}.decompose"
+    )
 
 
 def call_of_parts(eqn: Equation, parts: Callable[..., Any]) -> Op:
