@@ -3,7 +3,7 @@
 from rabbet.errors import NotOfferedError
 from rabbet.extend.primitive import Primitive
 
-from rabbet_pallas import batching, grids, targets, widening
+from rabbet_pallas import batching, grids, peeling, targets, widening
 
 
 def call_type(*operands, call):
@@ -39,9 +39,21 @@ def lower_call(site, *names):
     call = site["call"]
     target = None if call.interpret else targets.writer(call, site.platform, site.where)
     if target is None:
-        wide = widening.widened(call)
-        return site.write(lambda *operands: grids.run(wide, operands), site.in_avals, names)
+        return site.write(on_cpu(call), site.in_avals, names)
     return targets.written(target, site, call, names)
+
+
+def on_cpu(call):
+    """A call by operations, with as few and as large blocks as can be."""
+    short, order = peeling.peeled(call)
+    wide, first = widening.widened(short), call.computed + len(call.prefetch)
+
+    def run(*operands):
+        if order is not None:
+            operands = [*operands[:first], *[operands[first + i] for i in order]]
+        return grids.run(wide, operands)
+
+    return run
 
 
 @pallas_call.rule("batch")
