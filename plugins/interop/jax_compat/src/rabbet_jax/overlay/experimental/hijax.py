@@ -6,13 +6,29 @@ holds the transformation's arrays, and no tracer of the type. A primitive does w
 author wrote derivative rules, these count.
 """
 
-from typing import Any
-
 import rabbet as rb
-from rabbet.extend.primitive import Zero, instantiate
+from rabbet.extend.primitive import Linear, ShapedArray, Zero, instantiate
 from rabbet.extend.transform import is_tracer
 
+from rabbet_jax.hijax_rules import (
+    GradAccum,
+    Linearized,
+    NullAccum,
+    Pair,
+    RefAccum,
+    ValAccum,
+    bdims_at_front,
+    jvp_from_lin,
+    own,
+    unmap_avals,
+    vmap_rule,
+    with_rules,
+)
 from rabbet_jax.own_types import own_types
+
+AbstractRef = rb.ref.AbstractRef
+vjp_from_jvp = vjp_from_lin = Pair()
+linearize_from_jvp = Linearized()
 
 OPEN = True  # every name can be read
 
@@ -49,61 +65,15 @@ class HiPrim:
     def __call__(self, *args):
         if not any(is_tracer(x) for x in rb.tree.leaves(args)):
             return self.expand(*args)
-        if _own(self, "staging"):
+        if own(self, HiPrim, "staging"):
             return self.staging(None, None, *args)
-        return _with_rules(self)(*args)
+        return with_rules(self, HiPrim)(*args)
 
     def expand(self, *args):
         """What the primitive computes, by operations on arrays and other primitives."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it computes: it lacks expand")
 
-    jvp = vjp_fwd = vjp_bwd_retval = staging = None
-
-
-def _own(primitive, name):
-    return getattr(type(primitive), name) is not getattr(HiPrim, name)
-
-
-def _with_rules(primitive):
-    """``expand`` with the derivative rules that the author of a primitive wrote. Values and tangents meet as
-    lists of arrays: their types may differ, weak ones for instance.
-    """
-    known: dict = {}
-
-    def arrays_of(*args):
-        leaves, known["out"] = rb.tree.flatten(primitive.expand(*args))
-        return leaves
-
-    def jvp(primals, tangents):
-        out, tangent = primitive.jvp(primals, tangents)
-        leaves, known["out"] = rb.tree.flatten(out)
-        return leaves, rb.tree.leaves(tangent)
-
-    def forward(*args):
-        out, residuals = primitive.vjp_fwd([True] * len(args), *args)
-        leaves, known["out"] = rb.tree.flatten(out)
-        return leaves, (residuals, rb.tree.map(lambda x: x, args))
-
-    def backward(kept, cotangents):
-        residuals, args = kept
-        found = primitive.vjp_bwd_retval(residuals, rb.tree.unflatten(known["out"], cotangents))
-        return rb.tree.unflatten(rb.tree.structure(args), rb.tree.leaves(found))
-
-    function: Any
-    if _own(primitive, "jvp"):
-        function = rb.custom_jvp(arrays_of)
-        function.defjvp(jvp)
-    elif _own(primitive, "vjp_fwd"):
-        function = rb.custom_vjp(arrays_of)
-        function.defvjp(forward, backward)
-    else:
-        return primitive.expand
-
-    def called(*args):
-        leaves = function(*args)
-        return rb.tree.unflatten(known["out"], leaves)
-
-    return called
+    jvp = lin = linearized = vjp_fwd = vjp_bwd = vjp_bwd_retval = batch = staging = None
 
 
 def register_hitype(cls, type_of):
@@ -115,6 +85,28 @@ def register_hitype(cls, type_of):
 
     own_types[cls] = type_of
     rb.tree.register_node(cls, taken_apart, lambda kind, arrays: kind.raise_val(*arrays))
+
+
+class MappingSpec:
+    """How a value of a library's own type is mapped; a library's class says it."""
+
+
+class HiPspec:
+    """How a value of a library's own type lies over devices; a library's class says it."""
+
+
+class _EffectTypes(set):
+    """Types of effects; ``add_type`` adds one."""
+
+    add_type = set.add
+
+
+control_flow_allowed_effects = _EffectTypes()
+
+
+def is_undefined_primal(x):
+    """Whether a rule that transposes is asked for the cotangent of this operand."""
+    return type(x) is Linear
 
 
 def instantiate_zeros(x):
@@ -132,3 +124,12 @@ class aval_property:
 
     def __init__(self, fget):
         self.fget = fget
+
+
+__all__ = [
+    "AbstractRef", "AbstractValue", "GradAccum", "HiPrim", "HiPspec", "HiType", "MappingSpec", "NullAccum",
+    "RefAccum", "ShapedArray", "ValAccum", "Zero", "aval_method", "aval_property",
+    "bdims_at_front", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
+    "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp", "vjp_from_lin",
+    "vmap_rule",
+]  # fmt: skip
