@@ -1,4 +1,4 @@
-"""Rules that the author of a primitive wrote: a factor in each derivative tells it from that of ``expand``."""
+"""Rules that the author of a primitive wrote: a factor in each derivative tells it from that of expand."""
 
 import numpy as np
 import pytest
