@@ -17,7 +17,7 @@ def within(ids, sizes):
       sizes: the grid's size along each, an int or a computed integer.
     """
     stack = _local.__dict__.setdefault("grids", [])
-    stack.append((tuple(ids), tuple(sizes)))
+    stack.append((tuple(ids), tuple(sizes), {}))
     try:
         yield
     finally:
@@ -30,10 +30,22 @@ def _grid(what, axis):
         raise ValueError(
             f"{what}({axis}) outside a kernel\n  to fix: call it in a function that pallas_call runs"
         )
-    ids, sizes = stack[-1]
+    ids, sizes, _ = stack[-1]
     if not -len(ids) <= axis < len(ids):
         raise ValueError(f"{what}({axis}): the grid has {len(ids)} dimensions")
     return ids, sizes
+
+
+def kept(what):
+    """What the program that is traced keeps for itself, by name.
+
+    Args:
+      what: the function that asks, for the message outside of kernels.
+    """
+    stack = getattr(_local, "grids", None)
+    if not stack:
+        raise ValueError(f"{what} outside a kernel\n  to fix: call it in a function that pallas_call runs")
+    return stack[-1][2]
 
 
 @folded
@@ -71,4 +83,4 @@ def num_programs(axis):
     return _grid("num_programs", axis)[1][axis]
 
 
-__all__ = ["num_programs", "program_id", "within"]
+__all__ = ["kept", "num_programs", "program_id", "within"]

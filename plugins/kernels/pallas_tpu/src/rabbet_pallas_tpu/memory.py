@@ -16,6 +16,10 @@ def place_of(walker, equation, memory, operands):
     return memrefs.part(walker, memory, place, operands[: place.operands]), operands[place.operands :]
 
 
+MOST_SEEDS = 2
+GENERATOR = object()  # the state that stands for the generator of the core
+
+
 @RULES.of("load")
 def load(walker, equation, memory, *operands):
     part, rest = place_of(walker, equation, memory, operands)
@@ -119,12 +123,29 @@ def atomic(walker, equation, *operands):
 @RULES.of("allocate")
 def allocate(walker, equation):
     scratch = equation.op.params["scratch"]
+    if scratch.kind == "generator":  # the core has one
+        return GENERATOR
     memory = memrefs.of_scratch(walker, "%", scratch)
     if scratch.kind is not None:
         name = walker.emit(f"tpu.sem_alloc : {memory.type}")
     else:
         name = walker.emit(f"memref.alloca() : {memory.type}")
     return memrefs.of_scratch(walker, name, scratch)
+
+
+@RULES.of("prng_seed")
+def seed(walker, equation, state, *seeds):
+    if len(seeds) > MOST_SEEDS:
+        walker.refuse(f"a generator of {len(seeds)} seeds", f"at most {MOST_SEEDS}")
+    types = ", ".join(["i32"] * len(seeds))
+    walker.line(f'"tpu.prng_set_seed_32"({", ".join(seeds)}) : ({types}) -> ()')
+    return state
+
+
+@RULES.of("prng_random_bits")
+def random_bits(walker, equation, state):
+    typed = walker.type(equation.outputs[1].aval)
+    return [state, walker.emit(f'"tpu.prng_random_bits"() : () -> {typed}')]
 
 
 def copied(walker, equation, dst, src, sem, operands):

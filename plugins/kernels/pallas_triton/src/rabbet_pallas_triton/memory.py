@@ -98,6 +98,8 @@ def barrier(walker, equation, *operands):
 
 @RULES.of("allocate")
 def allocate(walker, equation, *operands):
+    if equation.op.params["scratch"].kind == "generator":
+        walker.refuse("prng_seed, the generator of a TPU", "an operand of random bits, from rb.random.bits")
     walker.refuse("memory of its own, by run_scoped", "carry values through lax.fori_loop")
 
 

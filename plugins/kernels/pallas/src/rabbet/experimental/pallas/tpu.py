@@ -1,6 +1,14 @@
 """What kernels for TPUs use besides: memories, parameters of the compiler."""
 
 from rabbet_pallas.cores import TensorCoreMesh
+from rabbet_pallas.generator import (
+    prng_random_bits,
+    prng_seed,
+    stateful_bernoulli,
+    stateful_bits,
+    stateful_uniform,
+    stochastic_round,
+)
 from rabbet_pallas.pipelines import emit_pipeline, emit_pipeline_with_allocations
 from rabbet_pallas.semaphores import (
     SemaphoreType,
@@ -61,8 +69,14 @@ __all__ = [
     "make_async_copy",
     "make_async_remote_copy",
     "pack_elementwise",
+    "prng_random_bits",
+    "prng_seed",
     "reciprocal",
     "roll",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_uniform",
+    "stochastic_round",
     "store",
     "sync_copy",
     "unpack_elementwise",
