@@ -290,6 +290,7 @@ class Function:
         self.tokens = Tokens("this function", {})
         self._constants = {}
         self._literals = {}
+        self.powers = set()  # the names of results of ``power``
         self.count = 0
         self.stops = False  # whether loops of it look into the table of ``stopping``
         self._prefix = "c"

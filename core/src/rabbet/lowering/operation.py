@@ -85,6 +85,19 @@ class Site:
                 return found and found[1]
         return None
 
+    def note_power(self, name: str) -> str:
+        """Say that ``name`` is a power, for ``apart_from_power``; return it."""
+        self._function.powers.add(name)
+        return name
+
+    def apart_from_power(self, name: str) -> str:
+        """A value which, if it is a power, XLA cannot see to be one: it would compute ``log(x ** y)`` as
+        ``y * log(abs(x))``, which is another number for negative ``x`` and for ``1 ** inf``.
+        """
+        if name not in self._function.powers:
+            return name
+        return self.emit(f"stablehlo.optimization_barrier {name} : {self.in_avals[0].mlir}")
+
     def mark(self, name: str, attributes: dict[Any, Any]) -> None:
         """Write attributes, texts by name, into the operation of this function that made the value ``name``;
         an argument stays as it is.

@@ -74,6 +74,12 @@ def lower_convert(op: Site, x: str) -> str:
         zero = op.constant(np.zeros((), a.dtype), a)
         direction = "NE"
         return op.emit(f"stablehlo.compare {direction}, {x}, {zero} : ({a.mlir}, {a.mlir}) -> {op.out.mlir}")
+    if a.kind == "b" and op.out.kind in "fc" and not op.out.is_symbolic:
+        # Of a product with a converted boolean XLA makes a choice between the other factor and 0, also where
+        # that is NaN or infinite.
+        cases = [op.constant(np.full((), n, op.out.dtype), op.out.update(shape=())) for n in (1, 0)]
+        yes, no = [op.broadcast_operand(n, op.out.update(shape=()), op.out.shape) for n in cases]
+        return op.emit(f"stablehlo.select {x}, {yes}, {no} : {a.mlir}, {op.out.mlir}")
     return op.emit(f"stablehlo.convert {x} : ({a.mlir}) -> {op.out.mlir}")
 
 

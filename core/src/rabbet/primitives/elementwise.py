@@ -79,6 +79,7 @@ def unary(
                 return few_bits.in_wider(op, [x])[0]
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
         asked = accuracies.attribute(op.params.get("accuracy"))
+        x = op.apart_from_power(x) if name == "log" else x
         return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")
 
     if hlo is not None:

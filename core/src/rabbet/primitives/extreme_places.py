@@ -12,6 +12,7 @@ from rabbet.primitives.no_tangent import no_tangent
 from rabbet.primitives.pairs import lower_in_pairs
 from rabbet.primitives.reducing import spread_back
 from rabbet.primitives.reductions import reduce_max, reduce_min
+from rabbet.program.dimensions import exceeds
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
@@ -35,6 +36,11 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
             raise TypeError(f"{name} takes one axis, got {axes}")
         if dtypes.kind(index_dtype) not in "iu":
             raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+        if exceeds(x.shape[axes[0]] - 1, dtypes.iinfo(index_dtype).max):
+            raise ValueError(
+                f"{name}: {index_dtype} cannot hold positions up to {x.shape[axes[0]] - 1}; take a wider "
+                "index_dtype"
+            )
         if x.shape[axes[0]] == 0:
             raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
         return x.update(

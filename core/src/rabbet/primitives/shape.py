@@ -17,6 +17,7 @@ from rabbet.primitives import batching, checks, elementwise, few_bits, logic, re
 from rabbet.primitives.attributes import int_list
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
 from rabbet.program.avals import ShapedArray
+from rabbet.program.dimensions import exceeds
 from rabbet.rules.payloads import Batched, Dual, Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
@@ -413,6 +414,11 @@ def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> Shaped
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota: dimension {dimension} is out of range for the shape {tuple(shape)}")
+    # Fewer bits wrap around, as they do in StableHLO; positions of 32 bits would be negative.
+    if dtypes.kind(dtype) in "iu" and dtypes.itemsize_bits(dtype) >= 32:
+        last = shape[dimension] - 1
+        if exceeds(last, dtypes.iinfo(dtype).max):
+            raise ValueError(f"iota: {dtypes.canonicalize(dtype)} cannot hold {last}; take a wider dtype")
     return ShapedArray(tuple(shape), dtype)
 
 

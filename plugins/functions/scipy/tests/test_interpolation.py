@@ -17,8 +17,7 @@ from rabbet.scipy.ndimage import map_coordinates
 random = np.random.default_rng(3)
 IMAGE = random.normal(size=(5, 6))
 PLACES = random.uniform(-4, 9, size=(2, 40))
-MODES = {"constant": "grid-constant", "nearest": "nearest", "mirror": "mirror", "reflect": "reflect",
-         "wrap": "grid-wrap"}  # fmt: skip
+MODES = ["constant", "grid-constant", "nearest", "mirror", "reflect", "wrap", "grid-wrap"]
 GRID = (np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 2.0, 5.0]))
 VALUES = random.normal(size=(3, 4))
 
@@ -44,20 +43,29 @@ def test_vector_quantization():
 def test_images_between_their_points(mode):
     for order in range(6) if mode == "reflect" else (0, 1, 3):
         found = map_coordinates(ours(IMAGE), ours(PLACES), order, mode, cval=0.7)
-        image, places, theirs = IMAGE, PLACES, MODES[mode]
+        image, places, theirs = IMAGE, PLACES, mode
         if mode == "reflect":  # SciPy before 1.18 begins this filter with a sum that is cut off early
             image, places, theirs = np.pad(IMAGE, 40, mode="symmetric"), PLACES + 40, "mirror"
         wanted = scipy.ndimage.map_coordinates(image, places, order=order, mode=theirs, cval=0.7)
         close(found, wanted)
 
 
+def test_images_end_behind_their_last_point_and_begin_again_upon_it():
+    line, at = np.arange(1.0, 5.0), np.array([-3.0, -1.5, -0.1, 0.0, 2.5, 3.0, 3.1, 4.5, 6.0, 7.0])
+    for mode in ("constant", "wrap"):
+        for order in (0, 1):
+            wanted = scipy.ndimage.map_coordinates(line, [at], order=order, mode=mode, cval=9)
+            close(map_coordinates(ours(line), [ours(at)], order, mode, cval=9.0), wanted)
+    assert map_coordinates(ours(line[:1]), [ours(at)], 1, "wrap").tolist() == [1.0] * len(at)
+
+
 @pytest.mark.needs("bfloat16")
 @pytest.mark.narrow
 def test_images_of_whole_numbers_and_other_dtypes():
     whole = np.arange(12).reshape(3, 4)
-    found = map_coordinates(whole, [np.array([0.5, 1.5]), np.array([0.6, 3.2])], 1)
+    found = map_coordinates(whole, [np.array([0.5, 1.5]), np.array([0.6, 2.6])], 1)
     assert found.dtype == "int32"
-    assert found.tolist() == [3, 7]
+    assert found.tolist() == [3, 9]
     assert map_coordinates(whole.astype("complex64"), [1, 0.5], 1) == 4.5
     assert (
         map_coordinates(rnp.ones((2, 2), "bfloat16"), [np.array(0.5), np.array(0.5)], 1).dtype == rnp.bfloat16

@@ -24,6 +24,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.primitives import calls
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
+from rabbet.program.dimensions import exceeds
 from rabbet.rules.operator import Op
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.values import scalar_array, to_array
@@ -32,7 +33,7 @@ from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.trace.staging import stage
 
-INT32 = ShapedArray((), np.dtype("int32"))
+INT32, INT64 = ShapedArray((), np.dtype("int32")), ShapedArray((), np.dtype("int64"))
 
 # How many rows one program of ``for row in x`` returns.
 ROWS_AT_ONCE = 64
@@ -106,13 +107,16 @@ def row(x: ArrayLike, index: Any) -> ArrayOrTracer:
         if len(_row_calls) >= MOST_ROW_CALLS:
             _row_calls.clear()
         entries = (HERE, *[ALL] * (aval.ndim - 1))
-        call = _row_calls[aval] = call_for(lambda x, i: [take_traced(x, i, entries=entries)], aval)
-    return EVALUATION.process(call, (x, scalar_array(index, INT32, x.spec.device)))[0]
+        wide = INT64 if exceeds(aval.shape[0], 2**31 - 1) else INT32
+        call = call_for(lambda x, i: [take_traced(x, i, entries=entries)], aval, wide)
+        call = _row_calls[aval] = call, wide
+    op, position = call
+    return EVALUATION.process(op, (x, scalar_array(index, position, x.spec.device)))[0]
 
 
-def call_for(function: Callable, aval: ShapedArray) -> Op:
+def call_for(function: Callable, aval: ShapedArray, position: ShapedArray) -> Op:
     """The operator that calls ``function(x, position)`` for an ``x`` of type ``aval``."""
-    return calls.call_op(stage(function, [aval, INT32], "index").jaxpr, "index")
+    return calls.call_op(stage(function, [aval, position], "index").jaxpr, "index")
 
 
 # --------------------------------------------------------------------------------------------- row by row

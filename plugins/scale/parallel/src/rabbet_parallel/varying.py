@@ -52,7 +52,7 @@ def of_equation(eqn: Any, ins: Any, manual: Any) -> Any:
         return [together | {name for name, _ in params["axes"]}]
     if primitive.axis is not None:
         names = named_by(op)
-        if primitive in UNITING and params["groups"] is None:
+        if unites(op):
             return [together - names] * count
         return [together | (names & manual)] * count
     bodies = bodies_of(op)
@@ -72,7 +72,27 @@ def of_equation(eqn: Any, ins: Any, manual: Any) -> Any:
         return [ins[0].union(*sets) for sets in zip(*branches, strict=True)]
     if len(bodies) == 1 and len(bodies[0][1].invars) == len(ins):
         return varying_outputs(bodies[0][1], ins, manual)
-    return [manual] * count  # nothing is known of it
+    # How the bodies stand to each other is not known, as of a solver with its matrix and its transpose. What
+    # differs between devices comes in by operands or along the axes that bodies name.
+    return [together | (named_within(bodies) & manual)] * count
+
+
+def named_within(bodies: Any) -> frozenset:
+    """The names of the axes along which equations of bodies, and of those in them, communicate or differ."""
+    names = NOWHERE
+    for _, body in bodies:
+        for eqn in body.equations:
+            if eqn.op.primitive is pvary:
+                names |= {name for name, _ in eqn.op.params["axes"]}
+            elif eqn.op.primitive.axis is not None and not unites(eqn.op):
+                names |= named_by(eqn.op)
+            names |= named_within(bodies_of(eqn.op))
+    return names
+
+
+def unites(op: Op) -> bool:
+    """Whether all members of the axes that a collective names get the same."""
+    return op.primitive in UNITING and op.params["groups"] is None
 
 
 def named_by(op: Op) -> Any:

@@ -32,6 +32,7 @@ from rabbet.extend.primitive import (
     zero_tangent,
 )  # fmt: skip
 from rabbet.extend.rules import at_axis, batch_size, in_wider, less_than_a_byte, take_along, to_dtype
+from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 
 # Kinds of dtypes that have an order, and those among them that are real numbers.
@@ -221,6 +222,8 @@ def top_k_aval(x, k):
         raise ValueError(
             f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}"
         )
+    if exceeds(x.shape[-1], 2**31):
+        raise ValueError(f"top_k: positions are int32, and {x.str_short()} has more; use numpy.argsort")
     shape_out = (*x.shape[:-1], k)
     return x.update(shape=shape_out), x.update(shape=shape_out, dtype=np.dtype("int32"), weak_type=False)
 

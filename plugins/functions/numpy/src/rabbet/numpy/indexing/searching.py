@@ -20,7 +20,7 @@ from rabbet.extend.transform import Tracer, typeof
 from rabbet.extend.wrapping import unknown
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.elementwise.logic import truth
-from rabbet.numpy.support.arguments import as_array, check, comparison_dtype
+from rabbet.numpy.support.arguments import as_array, check, comparison_dtype, place_dtype
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -88,9 +88,8 @@ def nonzero(a: Value, *, size: int | None = None, fill_value: int | None = None)
     if not a.ndim:
         raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
     if size is None:
-        return tuple(
-            [asarray(i.astype(dtypes.scalar_dtype(int))) for i in np.nonzero(looked_at("nonzero", a, SIZE))]
-        )
+        found = np.nonzero(looked_at("nonzero", a, SIZE))
+        return tuple([asarray(i, place_dtype(n)) for i, n in zip(found, a.shape, strict=True)])
     fill = (
         fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
     )
@@ -103,7 +102,7 @@ def nonzero(a: Value, *, size: int | None = None, fill_value: int | None = None)
 def positions(a: Value, size: int, fill: list[Value]) -> tuple[Value, ...]:
     """The first ``size`` positions: the number of true elements up to each place says which one it is."""
     shape = a.shape
-    dtype = dtypes.scalar_dtype(int)
+    dtype = place_dtype(a.size)
     mask = lax.reshape(truth(a), (a.size,))
     running = lax.cumsum(lax.convert_element_type(mask, dtype), 0) if a.size else lax.full((0,), 0, dtype)
     # Element k of the result is the first place where the running count exceeds k.

@@ -13,7 +13,15 @@ from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import less, less_equal
 from rabbet.numpy.shapes.shaping import array_of
-from rabbet.numpy.support.arguments import axis_of, check, comparison_dtype, integer_dtype, kind_of, weak_as
+from rabbet.numpy.support.arguments import (
+    axis_of,
+    check,
+    comparison_dtype,
+    integer_dtype,
+    kind_of,
+    place_dtype,
+    weak_as,
+)
 
 if TYPE_CHECKING:
     from rabbet.typing import DType, Value
@@ -79,7 +87,7 @@ def argsort(
       Array([0, 2, 1], dtype=int32)
     """
     a, axis = lined_up("argsort", a, axis)
-    dtype = dtypes.scalar_dtype(int) if dtype is None else integer_dtype("argsort", dtype)
+    dtype = place_dtype(a.shape[axis]) if dtype is None else integer_dtype("argsort", dtype)
     if exceeds(a.shape[axis] - 1, dtypes.iinfo(dtype).max):
         last = a.shape[axis] - 1
         raise ValueError(f"argsort: {dtype} cannot hold positions up to {last}; take a wider dtype")
@@ -114,7 +122,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Value:
     if not keys:
         raise TypeError("lexsort needs at least one key")
     axis = axis_of("lexsort", axis, keys[0].ndim)
-    counted = lax.broadcasted_iota(dtypes.scalar_dtype(int), keys[0].shape, axis)
+    counted = lax.broadcasted_iota(place_dtype(keys[0].shape[axis]), keys[0].shape, axis)
     return lax.sort((*reversed(keys), counted), axis, num_keys=len(keys))[-1]
 
 
@@ -189,7 +197,7 @@ def smallest(a: Value, k: int, axis: int) -> tuple[Value, ...]:
     n = a.shape[axis]
     if not 0 <= k <= n:
         raise ValueError(f"top_k: {k} elements of {n} along axis {axis} of {a.aval.str_short()}")
-    ordered = lax.sort((a, lax.broadcasted_iota(dtypes.scalar_dtype(int), a.shape, axis)), axis, num_keys=1)
+    ordered = lax.sort((a, lax.broadcasted_iota(place_dtype(n), a.shape, axis)), axis, num_keys=1)
     return tuple([lax.slice_in_dim(x, 0, k, axis=axis) for x in ordered])
 
 

@@ -25,6 +25,7 @@ from rabbet.numpy.support.arguments import (
     keep_dims,
     kind_of,
     no_out,
+    place_dtype,
     requested,
 )
 
@@ -334,7 +335,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
       Array([1, 2], dtype=int32)
     """
     check("count_nonzero", a)
-    return sum(truth(a), axis, dtypes.scalar_dtype(int), keepdims=keepdims)
+    return sum(truth(a), axis, place_dtype(typeof(a).size), keepdims=keepdims)
 
 
 # --------------------------------------------------------------------------------- positions of extremes
@@ -352,14 +353,15 @@ def position(
         at = axis_of(name, axis, len(shape))
     if a.aval.shape[at] == 0:
         raise ValueError(f"{name} of no elements: {a.aval.str_short()} is empty along axis {at}")
+    dtype = place_dtype(a.aval.shape[at])
     if kind_of(a) == "c":
-        places, last = lax.broadcasted_iota("int32", a.aval.shape, at), primitive is lax.argmax
+        places, last = lax.broadcasted_iota(dtype, a.aval.shape, at), primitive is lax.argmax
         if last:  # of equal ones the first comes last
             places = lax.neg(places)
         ranked = along(lax.sort((a, places), dimension=at, num_keys=2)[1], at, -1 if last else 0, False)
-        found = converted(lax.neg(ranked) if last else ranked, dtypes.scalar_dtype(int))
+        found = lax.neg(ranked) if last else ranked
     else:
-        found = primitive(a, at, dtypes.scalar_dtype(int))
+        found = primitive(a, at, dtype)
     if not keepdims:
         return found
     return lax.reshape(found, (1,) * len(shape)) if axis is None else lax.expand_dims(found, (at,))

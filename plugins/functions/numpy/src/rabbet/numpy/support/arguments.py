@@ -21,7 +21,7 @@ from rabbet.extend.functions import (
     with_weak_type,
 )
 from rabbet.extend.rules import axis_in_range
-from rabbet.extend.shapes import dimension_of
+from rabbet.extend.shapes import dimension_of, exceeds
 from rabbet.extend.transform import typeof
 from rabbet.extend.wrapping import comparable, exact_integers
 
@@ -204,6 +204,14 @@ def integer_dtype(name: str, dtype: str) -> DType:
     if dtypes.kind(found) not in "iu":
         raise ValueError(f"{name}: dtype must be an integer dtype, got {found}")
     return found
+
+
+def place_dtype(size: Any) -> Any:
+    """The dtype of positions among ``size`` elements, and of their number: that of Python integers, or int64
+    where that one does not hold them.
+    """
+    usual = dtypes.scalar_dtype(int)
+    return np.dtype("int64") if exceeds(size, dtypes.iinfo(usual).max) else usual
 
 
 def number(value: Any, dtype: Any) -> Any:

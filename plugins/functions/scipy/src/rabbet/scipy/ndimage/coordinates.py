@@ -11,9 +11,11 @@ from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import array, one_of, where
 from rabbet.scipy.ndimage.splines import coefficients, neighbours, position
 
-# SciPy's later names for what these words mean here.
-SAME = {"grid-constant": "constant", "grid-wrap": "wrap", "grid-mirror": "reflect"}
-MODES = ("constant", "nearest", "mirror", "wrap", "reflect", *SAME)
+MODES = (
+    "constant", "nearest", "mirror", "wrap", "reflect", "grid-constant", "grid-wrap", "grid-mirror",
+)  # fmt: skip
+# What the ends that go on as the grid does are called below.
+ON_THE_GRID = {"grid-constant": "constant", "grid-wrap": "wrap", "grid-mirror": "reflect"}
 MARGIN = 12  # how far ends that go on evenly are written out, for the filter of splines
 
 
@@ -28,10 +30,11 @@ def map_coordinates(
       coordinates: ``n`` arrays of one shape (or one array with them along the first axis): where, counted in
         points.
       order: of the spline: 0: the nearest point; 1: linear; 2 to 5: smooth.
-      mode: what is beyond the ends: ``"constant"``: ``cval``; ``"nearest"``: the last point; ``"mirror"`` and
-        ``"reflect"``: the mirror image, about the last point or the edge behind it; ``"wrap"``: the
-        array again. ``"constant"`` and ``"wrap"`` are what SciPy calls ``"grid-constant"`` and
-        ``"grid-wrap"``; those names, and ``"grid-mirror"`` for ``"reflect"``, are known too.
+      mode: what is beyond the ends, as SciPy has it: ``"constant"``: ``cval``, at once behind the last
+        point; ``"grid-constant"``: points of ``cval``, to which values pass over; ``"nearest"``: the last
+        point; ``"mirror"`` and ``"reflect"`` (or ``"grid-mirror"``): the mirror image, about the last point
+        or the edge behind it; ``"grid-wrap"``: the array again; ``"wrap"``: again too, with the last point
+        upon the first. JAX means the two of the grid by ``"constant"`` and ``"wrap"``.
       cval: a number.
 
     Returns:
@@ -56,14 +59,38 @@ def map_coordinates(
     order = operator.index(order)
     if not 0 <= order <= 5:
         raise NotImplementedError(f"map_coordinates: order must be from 0 to 5, got {order}")
-    mode = SAME.get(mode, mode)
     if not isinstance(coordinates, (list, tuple)):
         coordinates = [coordinates[i] for i in range(input.ndim)]
     coordinates = [c if hasattr(c, "aval") else rnp.asarray(c) for c in coordinates]
     at = dtypes.to_inexact(dtypes.result_type(*coordinates, 1.0)) if coordinates else None
     coordinates = rnp.broadcast_arrays(*[rnp.asarray(c, at) for c in coordinates]) if coordinates else []
+    if mode in ("constant", "wrap") and coordinates and input.size:
+        inside, within = _within(input.shape, coordinates, mode)
+        out = _interpolated(input, within, order, "mirror", 0.0)
+        return out if mode == "wrap" else where(inside, out, rnp.asarray(cval, input.dtype))
+    return _interpolated(input, coordinates, order, ON_THE_GRID.get(mode, mode), cval)
+
+
+def _within(shape, coordinates, mode):
+    """Which places lie between the points, and places there for all of them."""
+    inside, within = None, []
+    for c, n in zip(coordinates, shape, strict=True):
+        last = float(n - 1)
+        here = (c >= 0.0) & (c <= last)
+        inside = here if inside is None else inside & here
+        again = lax.full_like(c, 0)
+        if n > 1 and mode == "wrap":  # whole periods before the first point are the last one, as in SciPy
+            turns = where(c < 0.0, -lax.floor(-c / last) - 1.0, lax.floor(c / last))
+            again = c - last * turns
+        within.append(where(here, c, again))
+    return inside, within
+
+
+def _interpolated(input, coordinates, order, mode, cval):
+    """The values, where ends go on as the grid does; ``mode`` is one of ON_THE_GRID's, or SciPy's."""
     if order == 0:
         return _weighed(input, coordinates, 0, mode, cval)
+    at = coordinates[0].dtype if coordinates else None
     kind = dtypes.kind(input.dtype)
     values = input if kind in "fc" else rnp.asarray(input, dtypes.promote_types(input.dtype, at))
     if order > 1:
