@@ -7,7 +7,6 @@ being its key: the same in each run, and others than a TPU's.
 
 import numpy as np
 from rabbet import lax
-from rabbet import numpy as rnp
 from rabbet.extend.cells import read, write
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import Primitive, ShapedArray
@@ -169,8 +168,19 @@ def stateful_uniform(shape=(), dtype="float32", minval=0.0, maxval=1.0):
     if str(np.dtype(dtype)) != "float32":
         raise ValueError(f"stateful_uniform: dtype {dtype}\n  to fix: float32")
     # 23 bits behind the point of a number from 1 to 2.
-    bits = lax.shift_right_logical(prng_random_bits(shape), np.int32(9)) | np.int32(0x3F800000)
-    return (lax.bitcast_convert_type(bits, np.dtype("float32")) - 1.0) * (maxval - minval) + minval
+    bits = prng_random_bits(shape)
+    bits = lax.bitwise_or(lax.shift_right_logical(bits, like(bits, 9)), like(bits, 0x3F800000))
+    found = lax.bitcast_convert_type(bits, np.dtype("float32"))
+    found = lax.sub(found, like(found, 1.0))
+    if (minval, maxval) == (0.0, 1.0):
+        return found
+    return lax.add(lax.mul(found, like(found, maxval - minval)), like(found, minval))
+
+
+def like(x, value):
+    """An array of one number, of another's type."""
+    aval = typeof(x)
+    return lax.full(aval.shape, value, aval.dtype)
 
 
 @folded
@@ -178,7 +188,7 @@ def stateful_bernoulli(p=0.5, shape=()):
     """Booleans, each True with probability ``p``, of the program's generator.
 
     Args:
-      p: a number, or an array that ``shape`` can be of.
+      p: a number.
       shape: sizes.
 
     Raises:
@@ -193,7 +203,8 @@ def stateful_bernoulli(p=0.5, shape=()):
       >>> pl.pallas_call(kernel, rb.ShapeDtypeStruct((2,), "int32"))().tolist()
       [1, 1]
     """
-    return stateful_uniform(shape) < p
+    found = stateful_uniform(shape)
+    return lax.lt(found, like(found, p))
 
 
 @folded
@@ -221,10 +232,11 @@ def stochastic_round(x, random_bits, *, target_dtype):
         said = " to ".join(given)
         raise ValueError(f"stochastic_round: from {said}\n  to fix: from float32 to bfloat16")
     bits = lax.bitcast_convert_type(x, np.dtype("uint32"))
-    added = lax.convert_element_type(random_bits, "uint32") & np.uint32(0xFFFF)
-    rounded = lax.bitcast_convert_type((bits + added) & np.uint32(0xFFFF0000), np.dtype("float32"))
-    finite = rnp.abs(x) < np.inf
-    return lax.convert_element_type(rnp.where(finite, rounded, x), "bfloat16")
+    added = lax.convert_element_type(random_bits, "uint32")
+    added = lax.bitwise_and(added, like(added, 0xFFFF))
+    kept = lax.bitwise_and(lax.add(bits, added), like(bits, 0xFFFF0000))
+    rounded = lax.bitcast_convert_type(kept, np.dtype("float32"))
+    return lax.convert_element_type(lax.select(lax.is_finite(x), rounded, x), "bfloat16")
 
 
 __all__ = [
