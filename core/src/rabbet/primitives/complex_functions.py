@@ -154,14 +154,22 @@ def next_to_poles(lead: Any, other: Any, own: Any) -> Any:
     return logic.select_n(near, own, exact)
 
 
+def known(z: Any, x: Any, y: Any) -> Any:
+    """The complex number of two parts, NaN where ``z`` is: the compiler's own have a part of pi / 2 there."""
+    a, b = parts(z)
+    lost = logic.bitwise_or(logic.ne(a, a), logic.ne(b, b))
+    nan = add(a, b)
+    return complex_parts.complex(logic.select_n(lost, x, nan), logic.select_n(lost, y, nan))
+
+
 def mended_atanh(z: Any, out: Any) -> Any:
     (a, b), (x, y) = parts(z), parts(out)
-    return complex_parts.complex(with_sign_of(next_to_poles(a, b, x), a), with_sign_of(y, b))
+    return known(z, with_sign_of(next_to_poles(a, b, x), a), with_sign_of(y, b))
 
 
 def mended_atan(z: Any, out: Any) -> Any:
     (a, b), (x, y) = parts(z), parts(out)
-    return complex_parts.complex(with_sign_of(x, a), with_sign_of(next_to_poles(b, a, y), b))
+    return known(z, with_sign_of(x, a), with_sign_of(next_to_poles(b, a, y), b))
 
 
 def mended_expm1(z: Any, out: Any) -> Any:

@@ -104,7 +104,7 @@ def nan_extreme(
 ) -> Any:
     """The extreme of the numbers; NaN where there are none."""
     found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims, initial, where)
-    if kind_of(a) != "f" or initial is not None:
+    if kind_of(a) not in "fc" or initial is not None:
         return found
     return choose_by(every(isnan(a), axis, keepdims=keepdims), math.nan, found)
 
@@ -138,7 +138,7 @@ def nanmin(
 def nan_position(name: Any, function: Any, largest: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The position of an extreme among the numbers; -1 where there are none."""
     found = function(without_nan(name, a, least_of(a, largest)), axis, out, keepdims)
-    if kind_of(a) != "f":
+    if kind_of(a) not in "fc":
         return found
     return choose_by(every(isnan(a), axis, keepdims=bool(keepdims)), -1, found)
 

@@ -360,6 +360,8 @@ def position(
             places = lax.neg(places)
         ranked = along(lax.sort((a, places), dimension=at, num_keys=2)[1], at, -1 if last else 0, False)
         found = lax.neg(ranked) if last else ranked
+        unknown = lax.ne(a, a)  # NaN in either part, of which sorting makes an order
+        found = lax.select(lax.reduce_or(unknown, (at,)), lax.argmax(unknown, at, dtype), found)
     else:
         found = primitive(a, at, dtype)
     if not keepdims:
