@@ -125,6 +125,12 @@ class Tracing:
         are operands behind the others.
         """
         shapes, self.out_tree = tree.flatten(self.out_shape, is_leaf=lambda x: isinstance(x, MemoryRef))
+        for s in shapes:
+            if not hasattr(s, "shape") or not hasattr(s, "dtype"):
+                raise TypeError(
+                    f"kernel {self.name!r}: out_shape has {s!r:.60}, which has no shape and dtype\n"
+                    "  to fix: rb.ShapeDtypeStruct(shape, dtype) for each result"
+                )
         results = [ShapedArray(tuple(s.shape), s.dtype) for s in shapes]
         block = functools.partial(
             blocks.block, grid=self.grid, prefetch=prefetch, prefetch_tree=self.prefetch_tree
@@ -184,6 +190,11 @@ class Tracing:
         outs = outs if isinstance(self.out_shape, (list, tuple)) else (outs,)
         scratch = tree.unflatten(self.scratch_tree, groups[3])
         more, named = ((), scratch) if isinstance(scratch, dict) else (scratch, {})
+        said = f"{cut[1]} operands, {cut[2]} results"
+        said = f"{cut[0]} prefetched, {said}" if cut[0] else said
+        said = f"{said}, {cut[3]} of scratch" if cut[3] else said
+        args = (*prefetch, *ins, *outs, *more)
+        blocks.check_arguments(self.kernel, args, named, f"kernel {self.name!r}", f"references: {said}")
         given = self.kernel(*prefetch, *ins, *outs, *more, **named)
         if given is not None:
             raise TypeError(

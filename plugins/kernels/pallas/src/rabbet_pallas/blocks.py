@@ -1,5 +1,6 @@
 """From a ``BlockSpec`` and an array's type to a ``Block``."""
 
+import inspect
 import operator
 
 import numpy as np
@@ -82,8 +83,13 @@ def index_program(index_map, dims, grid, prefetch, prefetch_tree, what):
         if index_map is None:
             return [np.int32(0)] * sum(1 + isinstance(d, BoundedSlice) for d in dims)
         refs = [Ref(a, x, MemorySpace.SMEM) for a, x in zip(prefetch, scalars, strict=True)]
+        given = [*own, *tree.unflatten(prefetch_tree, refs)]
+        check_arguments(
+            index_map, given, {}, f"{what}: its index_map",
+            f"{len(own)} indices of the grid{f' and {len(refs)} prefetched references' if refs else ''}",
+        )  # fmt: skip
         with ids.within(own, sizes):
-            found = index_map(*own, *tree.unflatten(prefetch_tree, refs))
+            found = index_map(*given)
         found = tuple(found) if isinstance(found, (list, tuple)) else (found,)
         if len(found) != len(dims):
             raise ValueError(
@@ -94,6 +100,24 @@ def index_program(index_map, dims, grid, prefetch, prefetch_tree, what):
 
     avals = [I32] * (len(grid) + grid.count(None)) + list(prefetch)
     return programs.closed_over_nothing(index, avals, "index_map", f"{what}: its index_map")
+
+
+def check_arguments(function, args, named, what, said):
+    """Refuse a function that does not take its arguments, before it is called.
+
+    Args:
+      what: the function in messages; ``said``: what it is given.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of compiled functions nothing is known
+        return
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(
+            f"{what} {signature} is given {said}: {error}\n  to fix: one parameter for each"
+        ) from None
 
 
 def indices(dim, given, what):
@@ -127,4 +151,4 @@ def is_memory(x):
     return isinstance(x, MemoryRef)
 
 
-__all__ = ["I32", "block", "is_memory"]
+__all__ = ["I32", "block", "check_arguments", "is_memory"]

@@ -8,6 +8,7 @@ from rabbet_pallas.index_values import index_values, places
 from rabbet_pallas.specs import Blocked, BoundedSlice, Element
 
 MOST = 1 << 16  # programs; of larger grids nothing is looked at
+MOST_PAIRS = 1 << 10  # programs whose blocks by elements are compared with each other
 
 
 def check(call):
@@ -27,6 +28,7 @@ def check(call):
             inside(call, name, block, found)
             if what == "result":
                 apart(call, name, found)
+                not_overlapping(call, name, block, found)
 
 
 def inside(call, name, block, found):
@@ -69,6 +71,28 @@ def apart(call, name, found):
                 f"block, and dimension {d} of the grid is {call.semantics[d]!r}: they may run at one time\n"
                 "  to fix: dimension_semantics 'arbitrary' for it, or another index map"
             )
+
+
+def not_overlapping(call, name, block, found):
+    """Refuse results in blocks by elements that overlap, of programs which may run at the same time."""
+    parallel = [d for d, s in enumerate(call.semantics) if s != "arbitrary"]
+    sizes = [d.block_size if isinstance(d, Element) else 1 for d in block.dims]
+    if not parallel or max(sizes, default=1) == 1 or any(isinstance(d, BoundedSlice) for d in block.dims):
+        return
+    ids = places(call.grid)
+    if ids.shape[1] > MOST_PAIRS:
+        return
+    common = np.any(ids[parallel][:, :, None] != ids[parallel][:, None], axis=0)
+    for first, size in zip(found, sizes, strict=True):
+        first = np.broadcast_to(first, ids.shape[1:])
+        common &= abs(first[:, None] - first[None]) < size
+    wrong = np.argwhere(common)
+    if len(wrong):
+        one, other = wrong[0]
+        raise ValueError(
+            f"{name}: the blocks of programs {program(call, one)} and {program(call, other)} overlap, and "
+            "they may run at one time\n  to fix: dimension_semantics 'arbitrary', or blocks that lie apart"
+        )
 
 
 def program(call, k):

@@ -143,6 +143,26 @@ def from_slice(size, entry, where):
     return Range(start, max(0, -(-(stop - start) // step)), step)
 
 
+def refuse_beyond(index, shape):
+    """Refuse known parts that reach beyond a reference, where no mask says what counts."""
+    entries = index if isinstance(index, tuple) else (index,)
+    before = next((i for i, e in enumerate(entries) if e is Ellipsis), len(entries))
+    after = len(entries) - before - 1
+    behind = enumerate(entries[before + 1 :], len(shape) - after)
+    for d, entry in (*enumerate(entries[:before]), *behind):
+        known = isinstance(entry, Slice) and all(map(is_static, (entry.start, entry.size, entry.stride)))
+        if not known:
+            continue
+        start, size = operator.index(entry.start), operator.index(entry.size)
+        last = start + (size - 1) * operator.index(entry.stride)
+        if size > 0 and d < len(shape) and not (0 <= start < shape[d] and 0 <= last < shape[d]):
+            raise IndexError(
+                f"{entry!r} goes from {start} to {last}, out of range for dimension {d} of a reference of "
+                f"shape {tuple(shape)}\n"
+                f"  to fix: places from 0 to {shape[d] - 1}; or load(ref.at[...], mask=...)"
+            )
+
+
 def from_ds(entry, where):
     if not is_static(entry.size) or not is_static(entry.stride):
         raise TypeError(

@@ -26,9 +26,11 @@ class Readable:
     T = property(lambda self: self.transpose(), doc="The same elements with the dimensions turned around.")
 
     def __getitem__(self, index):
+        indexing.refuse_beyond(index, self.shape)
         return get(part(self, index))
 
     def __setitem__(self, index, value):
+        indexing.refuse_beyond(index, self.shape)
         put(part(self, index), value)
 
     def get(self):
@@ -63,6 +65,17 @@ class Readable:
         )
         order = order or tuple(reversed(range(self.ndim)))
         return behind(self, Transpose(tuple([d % self.ndim for d in order])))
+
+    def __add__(self, other):
+        raise TypeError(
+            f"arithmetic with {self!r} itself\n  to fix: its value, ref[...]; to add to it: ref[...] += x"
+        )
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+    __matmul__ = __rmatmul__ = __pow__ = __lt__ = __le__ = __gt__ = __ge__ = __add__
+
+    def __neg__(self):
+        return self + 0
 
     def __len__(self):
         if not self.shape:
@@ -191,6 +204,11 @@ def fitting(value, ref):
     """``value`` as an array of the dtype and shape of a part."""
     value = array_or_tracer(value)
     aval = typeof(value)
+    if aval.kind in "fc" and ref.type.kind in "iub" and aval.shape == ref.shape:
+        raise ValueError(
+            f"a value of {aval.dtype} cannot be written to a reference of {ref.dtype}: digits would be lost\n"
+            f"  to fix: value.astype({str(ref.dtype)!r}), or another dtype of what is written to"
+        )
     if aval.shape != ref.shape and aval.shape != ():
         raise ValueError(
             f"a value of shape {aval.shape} cannot be written to a reference of shape {ref.shape}\n"
