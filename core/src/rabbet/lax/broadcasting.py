@@ -106,7 +106,8 @@ def broadcast_to(operand: ArrayLike, shape: Sequence[int]) -> ArrayOrTracer:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
-    """``arr`` broadcast to the shape of another array, by NumPy's rule.
+    """``arr`` broadcast to the shape of another array, by NumPy's rule; where the type of that one says how
+    it lies over devices, the result lies so, too.
 
     Raises:
       ValueError: if its shape does not broadcast to that one.
@@ -120,7 +121,10 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
         raise ValueError(
             f"broadcast_like: {typeof(arr).str_short()} does not broadcast to the shape {wanted}"
         )
-    return broadcast_to(arr, wanted)
+    out, like = broadcast_to(arr, wanted), typeof(like_arr)
+    if like.spread is None or typeof(out).spread is like.spread:
+        return out
+    return obey_sharding("broadcast_like", out, like.sharding)
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayOrTracer:

@@ -135,3 +135,11 @@ def test_functions_are_traced_once_and_die():
     del decay, slope
     gc.collect()
     assert [reference() for reference in alive] == [None, None]
+
+
+def test_a_second_derivative_in_reverse():
+    def last(a):
+        return odeint(lambda y, t, a: -a * y, rnp.array(1.0), rnp.array([0.0, 1.0]), a)[-1]
+
+    second = rb.grad(rb.grad(last))(0.5)
+    assert abs(float(second) - float(np.exp(-0.5))) < 1e-3

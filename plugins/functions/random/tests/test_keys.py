@@ -298,3 +298,11 @@ print((rb.jit(resample)(key, weights) == resample(key, weights)).all())
 
 def test_the_type_of_annotations():
     assert random.Key is rb.Array and isinstance(random.key(0), random.Key)
+
+
+def test_keys_out_of_range_are_filled_as_what_they_are_stored_as():
+    keys = random.split(random.key(1), 3)
+    out = keys.at[np.array([0, 7])].get(mode="fill")
+    data = np.asarray(random.key_data(out))
+    assert out.dtype == keys.dtype and (data[1] == np.iinfo("uint32").max).all()
+    assert (data[0] == np.asarray(random.key_data(keys))[0]).all()

@@ -3,6 +3,9 @@
 import collections
 import dataclasses
 import functools
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -421,3 +424,20 @@ def test_shardings_that_all_name_one_device_are_part_of_what_a_function_says():
         f({"a": 1.0, "b": 1.0})
     with pytest.raises(ValueError, match="in_shardings"):
         rb.jit(lambda x: x, in_shardings=({"a": here},))({"b": 1.0})
+
+
+def test_arguments_that_go_to_the_device_of_a_function_are_transfers():
+    """They are copied since an operation needs them there; nobody asked for a copy."""
+    code = (
+        "import rabbet as rb, numpy as np\n"
+        "x, there = rb.device_put(np.float32(1)), rb.device_put(1.0, rb.devices()[1]).sharding\n"
+        "f = rb.jit(lambda a: a * 2, in_shardings=there)\n"
+        "assert f(x) == 2\n"
+        "with rb.config.override(transfer_guard_device_to_device='disallow'):\n"
+        "    try:\n        f(x)\n"
+        "    except rb.errors.TransferError:\n        pass\n"
+        "    else:\n        raise AssertionError('copied')\n"
+    )
+    env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

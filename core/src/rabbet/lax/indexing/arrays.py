@@ -20,6 +20,7 @@ from rabbet.primitives import convert, elementwise, extremes, logic, zeros
 from rabbet.primitives import gather as gathers
 from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
+from rabbet.primitives.stored import from_physical, to_physical
 from rabbet.program.dimensions import exceeds, is_symbolic
 from rabbet.trace.interpreter import typeof
 
@@ -153,6 +154,12 @@ def take_arrays(
     sizes = tuple([1 if d in at.dims else n for d, n in enumerate(shape)])
     numbers = GatherDimensionNumbers(at.window, at.dims, at.dims)
     if mode is FILL_OR_DROP and fill_value is None:
+        if typeof(x).is_extended:  # what it is stored as says what is read outside
+            stored = take_arrays(
+                to_physical(x), (*entries, *[ALL] * len(dtype.physical_shape)), operands, mode=mode,
+                indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, wrap=wrap,
+            )  # fmt: skip
+            return from_physical(stored, dtype=dtype)
         fill_value = gathers.default_fill(dtype)
     out = gathers.gather(
         x, at.indices, dimension_numbers=numbers, slice_sizes=sizes, indices_are_sorted=indices_are_sorted,

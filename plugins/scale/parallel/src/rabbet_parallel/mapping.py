@@ -16,6 +16,7 @@ from rabbet.extend.functions import (
     describe_function,
     describe_value,
     folded,
+    is_array_like,
     is_evaluating,
 )
 from rabbet.extend.passes import consts_as_inputs, stage
@@ -140,6 +141,8 @@ class Mapped:
         """The mapped function."""
         mesh, manual = self.where(args)
         leaves, in_tree = tree.flatten(args)
+        if self.in_specs is not None and not all(is_array_like(x) for x in leaves):
+            return self.with_objects(args, leaves, in_tree)
         leaves = convert_leaves(
             array_or_tracer,
             leaves,
@@ -151,6 +154,7 @@ class Mapped:
             check_rank(spec, typeof(x), who)
             check_sizes(spec, typeof(x), mesh, who)
         jaxpr, consts, out_tree = self.traced(leaves, in_tree, in_specs, mesh, manual)
+        self.refuse_captured(consts, manual)
         out_specs = self.of_results(jaxpr, out_tree, mesh, manual)
         in_specs = [*[PartitionSpec()] * len(consts), *in_specs]
         if self.check_vma:
@@ -168,6 +172,35 @@ class Mapped:
         if is_evaluating():
             outs = [as_written(x, NamedSharding(mesh, s)) for x, s in zip(outs, out_specs, strict=True)]
         return tree.unflatten(out_tree, outs)
+
+    def with_objects(self, args: Any, leaves: Any, in_tree: Any) -> Any:
+        """The call where arguments hold what is no array and ``in_specs`` gives None: that is handed to the
+        function as it is, and the rest is mapped.
+        """
+        given = tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs
+        is_none = lambda node: node is None
+        names = (f"{self.who}: in_specs", "the arguments")
+        specs = tree.broadcast_prefix(given, args, is_none, names=names)
+        taken = [i for i, s in enumerate(specs) if s is not None or is_array_like(leaves[i])]
+        if not any(s is None for i, s in enumerate(specs) if not is_array_like(leaves[i])):
+            taken = list(range(len(leaves)))
+
+        def rest(*arrays: Any) -> Any:
+            whole = list(leaves)
+            for i, x in zip(taken, arrays, strict=True):
+                whole[i] = x
+            return self.f(*tree.unflatten(in_tree, whole))
+
+        if len(taken) == len(leaves):
+            bad = next(i for i, x in enumerate(leaves) if not is_array_like(x))
+            raise TypeError(
+                f"{self.who}: argument leaf {bad} is not an array: {describe_value(leaves[bad])}; what is to "
+                "be handed to the function as it is has None in in_specs"
+            )
+        in_specs = tuple([specs[i] for i in taken])
+        mapped = Mapped(rest, self.mesh, in_specs, self.out_specs, self.axis_names, self.check_vma)
+        mapped.name, mapped.who = self.name, self.who
+        return mapped.call(*[leaves[i] for i in taken])
 
     def of_arguments(self, args: Any, leaves: Any, mesh: Any, manual: Any) -> Any:
         """The specs of arguments: as given, or as their types say."""
@@ -191,6 +224,15 @@ class Mapped:
                     f"rb.reshard(x, {spec}), or leave in_specs out"
                 )
         return specs
+
+    def refuse_captured(self, consts: Any, manual: Any) -> None:
+        """Raise NotImplementedError for a captured array that is cut along an axis that is taken apart."""
+        for x in consts:
+            if any(entries_along(manual, entries_of(typeof(x)))):
+                raise NotImplementedError(
+                    f"{self.who}: it captures {typeof(x).str_short()}, which is cut along axes that are "
+                    "taken apart here\n  to fix: make it an argument with a spec"
+                )
 
     def traced(self, leaves: Any, in_tree: Any, in_specs: Any, mesh: Any, manual: Any) -> Any:
         """The program on parts, what it captured, and the structure of its result."""

@@ -392,3 +392,37 @@ def test_a_mesh_of_one_device_needs_no_partitioner():
     assert "sdy.manual" not in jit(mapped).lower(np.ones(4, np.float32)).as_text()
     close(mapped(np.ones(4, np.float32)), np.full(4, 3.0))
     close(grad(lambda x: mapped(x).sum())(np.ones(4, np.float32)), np.full(4, 3.0))
+
+
+def test_what_is_no_array_and_has_no_spec_is_handed_on_as_it_is():
+    class Scale:
+        by = 3
+
+    f = rb.shard_map(
+        lambda s, x: x * s[0].by + s[1], mesh=MESH, in_specs=(None, P("x")), out_specs=P("x")
+    )
+    values = np.arange(8, dtype=np.float32)
+    assert np.asarray(f((Scale(), 1.0), values)).tolist() == (values * 3 + 1).tolist()
+    with pytest.raises(TypeError, match=r"argument leaf 0 is not an array.*None in in_specs"):
+        rb.shard_map(lambda s, x: x, mesh=MESH, in_specs=(P(), P("x")), out_specs=P("x"))(Scale(), values)
+
+
+def test_a_captured_array_that_is_cut_along_an_explicit_axis_is_refused():
+    """It would be gathered at each call, without a word."""
+    from rabbet.sharding import AxisType
+
+    mesh = rb.make_mesh((4,), ("x",), axis_types=(AxisType.Explicit,))
+    with rb.set_mesh(mesh):
+        w, x = rb.device_put(np.ones((4, 4), "f4"), P("x")), rb.device_put(np.ones((4, 4), "f4"), P("x"))
+        with pytest.raises(NotImplementedError, match="make it an argument with a spec"):
+            rb.shard_map(lambda v: v.sum() + w.sum(), in_specs=P("x"), out_specs=P(), check_vma=False)(x)
+
+
+def test_broadcast_like_lies_as_the_array_that_it_follows():
+    from rabbet.sharding import AxisType
+
+    mesh = rb.make_mesh((4,), ("x",), axis_types=(AxisType.Explicit,))
+    with rb.set_mesh(mesh):
+        like = rb.device_put(np.ones((8, 2), "f4"), P("x", None))
+        for run in (rb.lax.broadcast_like, rb.jit(rb.lax.broadcast_like)):
+            assert run(np.arange(2), like).sharding == NamedSharding(mesh, P("x", None))

@@ -20,7 +20,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
-from rabbet.extend.sharding import device_group
+from rabbet.extend.sharding import bring_to, device_group
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import wraps
 
@@ -200,7 +200,7 @@ class Jitted(Asked):
             return cells.run(self, signature)
         leaves = arguments(signature, converting(self))
         if self.device is not None:
-            leaves = [_on(x, self.device) for x in leaves]
+            leaves = bring_to(leaves, self.device)
         elif self.layouts is not None:
             leaves = self.layouts.place(signature, leaves)
         key = signature.key([x.spec for x in leaves])
@@ -375,12 +375,6 @@ class Jitted(Asked):
 
     def __repr__(self) -> Any:
         return f"<jit of {describe_function(self.fun)}>"
-
-
-def _on(x: Value, device: Device) -> Any:
-    from rabbet import device_put
-
-    return x if x.spec.device is device else device_put(x, device)
 
 
 def make_jaxpr(

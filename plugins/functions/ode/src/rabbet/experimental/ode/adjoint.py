@@ -181,6 +181,10 @@ def _on_vectors(func, unravel, y, t, parameters):
     return ravel_pytree(func(unravel(y), t, *args, *captured))[0].astype(y.dtype)
 
 
+def _itself(x):
+    return x
+
+
 @functools.partial(rb.custom_vjp, nondiff_argnums=(0, 1, 2))
 def _solved(func, unravel, limits, y0, ts, parameters):
     return solve(lambda y, t: _on_vectors(func, unravel, y, t, parameters), y0, ts, limits)
@@ -196,19 +200,19 @@ def _solved_backward(func, unravel, limits, residuals, g):
     leaves, structure = tree.flatten(parameters)
     moving = [i for i, x in enumerate(leaves) if dtypes.kind(typeof(x).dtype) in "fc"]
     vector, restore = ravel_pytree([leaves[i] for i in moving])
+    fixed = [x for i, x in enumerate(leaves) if i not in moving]
 
-    def slope(y, t, vector):
-        given = list(leaves)
-        for i, x in zip(moving, restore(vector)):
-            given[i] = x
+    def slope(y, t, vector, fixed=fixed):
+        still, moved = iter(fixed), iter(restore(vector))
+        given = [next(moved if i in moving else still) for i in range(len(leaves))]
         return _on_vectors(func, unravel, y, t, tree.unflatten(structure, given))
 
     start, put = ravel_pytree((ys[0], g[0], rnp.zeros_like(vector)))
 
-    def backwards(state, minus_t):
+    def backwards(state, minus_t, vector, *fixed):
         """The equation, its adjoint and what the parameters gather, in time that runs backwards."""
         y, adjoint, _ = put(state)
-        value, pull = rb.vjp(lambda y, v: slope(y, -minus_t, v), y, vector)
+        value, pull = rb.vjp(lambda y, v: slope(y, -minus_t, v, fixed), y, vector)
         to_state, to_vector = pull(adjoint)
         return ravel_pytree((-value, to_state, to_vector))[0].astype(state.dtype)
 
@@ -216,7 +220,9 @@ def _solved_backward(func, unravel, limits, residuals, g):
         adjoint, gathered = carried
         adjoint = adjoint + g[i]
         state = ravel_pytree((ys[i], adjoint, gathered))[0].astype(start.dtype)
-        state = solve(backwards, state, rnp.stack([-ts[i], -ts[i - 1]]), limits)[1]
+        # By the function whose derivative this is: so there is a second one in reverse, too.
+        between = rnp.stack([-ts[i], -ts[i - 1]])
+        state = _solved(backwards, _itself, limits, state, between, ((vector, *fixed), ()))[1]
         _, before, gathered = put(state)
         to_time = rnp.real(rnp.sum(g[i] * slope(ys[i], ts[i], vector)))
         return (before, gathered), to_time.astype(ts.dtype)
