@@ -167,7 +167,6 @@ UNCLEAR = {
     "largest along what is cut": (lambda a: lax.top_k(a, 2), ("xy",), "along the last dimension"),
     "a transform along what is cut": (lambda a: rnp.fft.fft(a, axis=0), ("x",), "it transforms dimensions"),
     "written at places that are cut": (lambda a: a.at[np.array([1, 2])].add(1.0), ("x",), "it writes at"),
-    "no rule": (lambda a: rnp.linalg.cholesky(a[:, :, None] + rnp.eye(4)), ("x",), "no rule says"),
 }
 
 
