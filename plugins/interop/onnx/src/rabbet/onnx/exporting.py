@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import rabbet as rb
-from rabbet import tree
+from rabbet import dtypes, tree
 from rabbet.errors import MissingRule
 from rabbet.extend.functions import describe_function, folded, source_position
 from rabbet.extend.passes import Literal, bodies_of, consts_as_inputs, stage, without_calls
@@ -101,7 +101,7 @@ def export(
 
 def write(graph, closed, inputs):
     """Write the nodes of a program; return its results as values."""
-    consts = [Value("", plain(typeof(x)), np.asarray(x)) for x in closed.consts]
+    consts = [Value("", plain(typeof(x)), known(x)) for x in closed.consts]
     return write_program(graph, consts_as_inputs(closed), [*consts, *inputs])
 
 
@@ -116,17 +116,20 @@ def write_program(graph, program, inputs):
     for eqn in program.equations:
         given = [value(x) for x in eqn.inputs]
         if all(v.known is not None for v in given):
-            computed = eqn.op(*[rb.lax.convert_element_type(v.known, v.dtype) for v in given])
+            computed = eqn.op(*[given_again(v) for v in given])
             computed = computed if isinstance(computed, (list, tuple)) else [computed]
             for var, x in zip(eqn.outputs, computed, strict=True):
-                env[var] = Value("", var.aval, np.asarray(x))
+                env[var] = Value("", var.aval, known(x))
             continue
-        named = [v if v.known is None else v._replace(name=graph.constant(v.known)) for v in given]
         rule = find(eqn.primitive)
-        if rule is None and eqn.primitive.name in TRANSPARENT:
+        transparent = rule is None and eqn.primitive.name in TRANSPARENT
+        if not transparent and any(is_key(v.aval) for v in given):
+            raise missing(eqn, "it takes a random key, and ONNX has none; draw before, and give the numbers")
+        if transparent:
             (body,) = [part for _, part in bodies_of(eqn.op)]
             env.update(zip(eqn.outputs, write_program(graph, body, given), strict=True))
             continue
+        named = [v if v.known is None else v._replace(name=graph.constant(v.known)) for v in given]
         if rule is None:
             raise missing(eqn, "it has no form in ONNX here")
         try:
@@ -136,6 +139,21 @@ def write_program(graph, program, inputs):
         names = [names] if isinstance(names, str) else names
         env.update({v: Value(name, v.aval) for v, name in zip(eqn.outputs, names, strict=True)})
     return [value(x) for x in program.outvars]
+
+
+def is_key(aval):
+    """Whether values of a type are random keys."""
+    return dtypes.issubdtype(aval.dtype, dtypes.prng_key)
+
+
+def known(x):
+    """A value that is known when the graph is written: a NumPy array, or keys as they are."""
+    return x if is_key(typeof(x)) else np.asarray(x)
+
+
+def given_again(value):
+    """A known value as an operand."""
+    return value.known if is_key(value.aval) else rb.lax.convert_element_type(value.known, value.dtype)
 
 
 def name_results(graph, outs, results):

@@ -58,9 +58,22 @@ def pooling(graph, eqn, x):
     common = {"kernel_shape": sizes, "strides": [window.strides[d] for d in moving]}
     dilation = [window.dilation[d] for d in moving]
     if eqn.primitive.name == "reduce_window_max":
+        pads = graph.constant([0, 0, *low, 0, 0, *high], np.int64)
         lowest = graph.constant(np.asarray(-np.inf, x.dtype))
-        name = graph.node("Pad", name, graph.constant([0, 0, *low, 0, 0, *high], np.int64), lowest)
-        name = graph.node("MaxPool", name, dilations=dilation, **common)
+        name = graph.node("Pad", name, pads, lowest)
+
+        def pooled(name):
+            return graph.node("MaxPool", name, dilations=dilation, **common)
+
+        def somewhere(booleans):
+            """Whether one of the window's booleans holds."""
+            return graph.cast(pooled(graph.cast(booleans, np.float32)), bool)
+
+        # A runtime's pooling may pass NaNs over, and starts from the lowest finite number.
+        nans = graph.node("IsNaN", graph.cast(name, np.float32) if np.dtype(x.dtype).kind == "V" else name)
+        some = somewhere(graph.node("Or", nans, graph.node("Greater", name, lowest)))
+        most = graph.node("Where", some, pooled(name), lowest)
+        name = graph.node("Where", somewhere(nans), graph.constant(np.asarray(np.nan, x.dtype)), most)
     else:
         # A sum over windows is a convolution with ones, which any runtime has with dilations, too.
         zero = graph.constant(np.zeros((), x.dtype))
