@@ -12,7 +12,7 @@ import rabbet.errors
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("tool", ["reference.py", "closure.py", "primitives.py"])
+@pytest.mark.parametrize("tool", ["reference.py", "closure.py", "primitives.py", "codebases_page.py"])
 def test_the_generated_page_is_up_to_date(tool):
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "write" / tool), "--check"], capture_output=True, text=True

@@ -1,4 +1,6 @@
-"""Writes docs/codebases.md of `tests/codebases/results.json`, which `tools/check/codebases.py` makes.
+"""Writes docs/codebases.md and the badge of the landing page.
+
+They are made of `tests/codebases/results.json`, which `tools/check/codebases.py` makes.
 
 python tools/write/codebases_page.py            # write
 python tools/write/codebases_page.py --check    # exit 1 where the page is another
@@ -11,6 +13,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "tests" / "codebases" / "results.json"
 PAGE = ROOT / "docs" / "codebases.md"
+BADGE = ROOT / "docs" / "assets" / "codebases.svg"
+# The landing page shows it: a word, and how many of how many.
+DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" \
+aria-label="{left}: {right}"><title>{left}: {right}</title>
+<rect width="{split}" height="20" fill="#444"/><rect x="{split}" width="{rest}" height="20" fill="#2b7a4b"/>
+<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="{one}" y="14">{left}</text><text x="{other}" y="14">{right}</text></g></svg>
+"""
 HEAD = """# Code bases that were tried
 
 {equal} of {tried} packages run on Rabbet with JAX's numbers.
@@ -51,12 +61,27 @@ def said(text):
     return "`" + " ".join(text.split())[:160].replace("|", "/").replace("`", "'") + "`"
 
 
-def page():
-    rows = json.loads(RESULTS.read_text())
+def outcomes():
+    """The entries by their outcomes, and how many ran under JAX."""
     by = {name: [] for name in ("equal", "differs", "stops", "fails under JAX", "not installed")}
-    for name, entry in rows.items():
+    for name, entry in json.loads(RESULTS.read_text()).items():
         by[entry["outcome"]].append((name, entry))
-    tried = len(by["equal"]) + len(by["differs"]) + len(by["stops"])
+    return by, len(by["equal"]) + len(by["differs"]) + len(by["stops"])
+
+
+def badge():
+    """The picture for the landing page."""
+    by, tried = outcomes()
+    left, right = "code bases for JAX", f"{len(by['equal'])} of {tried} equal"
+    split, rest = [10 + 7 * len(words) for words in (left, right)]
+    return DRAWN.format(
+        left=left, right=right, split=split, rest=rest, width=split + rest, one=split // 2,
+        other=split + rest // 2,
+    )  # fmt: skip
+
+
+def page():
+    by, tried = outcomes()
     text = HEAD.format(equal=len(by["equal"]), tried=tried)
     text += "\n".join(row(entry) for _, entry in by["equal"]) + "\n" + TIME
     ours = [*by["stops"], *by["differs"]]
@@ -79,15 +104,23 @@ def page():
     return text
 
 
+def made_of_results():
+    """Each file, and what belongs into it."""
+    return (PAGE, page()), (BADGE, badge())
+
+
 def main():
     if "--check" in sys.argv:
-        if PAGE.read_text() != page():
-            sys.exit(
-                "docs/codebases.md is not what tests/codebases/results.json says: run this without --check"
-            )
+        for path, made in made_of_results():
+            if not path.exists() or path.read_text() != made:
+                sys.exit(
+                    f"{path.relative_to(ROOT)} is not what tests/codebases/results.json says: run this "
+                    "without --check"
+                )
         return
-    PAGE.write_text(page())
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    for path, made in made_of_results():
+        path.write_text(made)
+        print(f"wrote {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
