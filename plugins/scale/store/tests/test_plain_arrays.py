@@ -41,6 +41,7 @@ def test_written_on_a_thread_and_read_under_another_sharding(tmp_path, laid):
     assert b.item() == 7 and a.sharding == laid(None, "x")
 
 
+@pytest.mark.needs("bfloat16")
 def test_other_shapes_and_dtypes_than_on_disk(tmp_path, laid):
     spec = serialization.get_tensorstore_spec(tmp_path / "w", ocdbt=True)
     serialization.run_serialization([rb.device_put(X, laid("x"))], [spec])
@@ -53,7 +54,7 @@ def test_other_shapes_and_dtypes_than_on_disk(tmp_path, laid):
 
 
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "complex64"])
+@pytest.mark.parametrize("dtype", [pytest.param("bfloat16", marks=pytest.mark.needs("bfloat16")), "int8", "complex64"])
 def test_dtypes_and_drivers(tmp_path, driver, dtype):
     x = rb.device_put(X.astype("f4")).astype(dtype)
     spec = serialization.get_tensorstore_spec(tmp_path / "w", driver=driver)

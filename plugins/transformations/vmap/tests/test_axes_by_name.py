@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 
+pytestmark = pytest.mark.needs("numpy")  # the methods of arrays
+
 X = np.arange(12.0, dtype="f4").reshape(4, 3)
 W = np.array([1.0, 10.0, 100.0], "f4")
 
@@ -51,6 +53,7 @@ def test_the_rest_of_the_arguments():
     np.testing.assert_array_equal(apart, 2 * row + 2)
 
 
+@pytest.mark.needs("grad")
 def test_with_other_transformations():
     per_row = rb.vmap(rb.grad(lambda x, *, scale: (x * scale).sum()), in_axes={"scale": None})
     np.testing.assert_array_equal(per_row(X, scale=np.float32(3.0)), np.full((4, 3), 3.0))
