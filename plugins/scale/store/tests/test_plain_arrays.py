@@ -54,7 +54,9 @@ def test_other_shapes_and_dtypes_than_on_disk(tmp_path, laid):
 
 
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
-@pytest.mark.parametrize("dtype", [pytest.param("bfloat16", marks=pytest.mark.needs("bfloat16")), "int8", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param("bfloat16", marks=pytest.mark.needs("bfloat16")), "int8", "complex64"]
+)
 def test_dtypes_and_drivers(tmp_path, driver, dtype):
     x = rb.device_put(X.astype("f4")).astype(dtype)
     spec = serialization.get_tensorstore_spec(tmp_path / "w", driver=driver)
