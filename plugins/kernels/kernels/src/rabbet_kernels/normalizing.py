@@ -56,8 +56,8 @@ def rms_norm(x, scale, *, epsilon=1e-6):
 
     Example:
       >>> from rabbet_kernels.normalizing import rms_norm
-      >>> rms_norm(rnp.array([[3.0, 4.0]]), rnp.ones(2)).round(2)
-      Array([[0.85, 1.13]], dtype=float32)
+      >>> rms_norm(rnp.array([[3.0, -3.0]]), rnp.ones(2)).round(2)
+      Array([[ 1., -1.]], dtype=float32)
     """
     return normalized("rms_norm", False, x, (scale,), epsilon)
 
