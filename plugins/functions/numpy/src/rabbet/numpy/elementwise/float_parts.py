@@ -26,6 +26,8 @@ def real_floats(name: str, *operands: Value) -> list[Value]:
     if any(kind_of(x) == "c" for x in out):
         raise TypeError(f"{name} is not defined on complex numbers")
     full = lax.broadcast_shapes(*[typeof(x).shape for x in out])
+    # Without jit arrays of NumPy's come as they are.
+    out = [as_array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in out]
     first = next(x for x in out if hasattr(x, "aval"))
     return [
         x if hasattr(x, "aval") and x.shape == full else
