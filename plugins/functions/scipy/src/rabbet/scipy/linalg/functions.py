@@ -44,6 +44,11 @@ def sqrtm(A: Array, blocksize: int = 1) -> Array:
 def root_parts(A):
     """The square root of the Schur form of complex matrices, and its vectors."""
     t, z = schur_of(A)
+    return root_of(t), z
+
+
+def root_of(t):
+    """The square root of triangular complex matrices."""
     n = t.shape[-1]
     d = diagonal(t)
     # A negative number has the root with a positive imaginary part, whatever the sign of its zero is.
@@ -58,7 +63,7 @@ def root_parts(A):
         x = where(places == j, d, x)
         return with_column(r, x, j)
 
-    return column_by_column(n, identity_like(t) * d[..., None, :], step), z
+    return column_by_column(n, identity_like(t) * d[..., None, :], step)
 
 
 @custom_jvp
