@@ -61,3 +61,10 @@ def test_a_long_operand_is_computed_and_not_kept():
     compiled = rb.jit(nearest).lower(x).compile()
     np.testing.assert_array_equal(compiled(x), np.abs(book - x[:, None]).argmin(1))
     assert compiled.memory_analysis().temp_size_in_bytes < 8192 * 16  # a quarter of one (8192, 16) array
+
+
+def test_what_costs_much_is_computed_once(always):
+    x = np.ones((4, 8), np.float32)
+    cheap = rb.jit(lambda x: lax.argmin(lax.abs(lax.mul(x, x)), 1, "int32")).lower(x).as_text()
+    dear = rb.jit(lambda x: lax.argmin(lax.sin(x), 1, "int32")).lower(x).as_text()
+    assert "optimization_barrier" not in cheap and "optimization_barrier" in dear

@@ -98,6 +98,15 @@ class Site:
             return name
         return self.emit(f"stablehlo.optimization_barrier {name} : {self.in_avals[0].mlir}")
 
+    def line_of(self, name: str) -> str | None:
+        """What was written for a value in this function, ``stablehlo.add %1, %2 : ...``; None for an
+        argument, a constant or one of several results.
+        """
+        start = f"{name} = "
+        written = (line for line, _ in reversed(self._function.lines) if line.startswith(start))
+        found = next(written, None)
+        return None if found is None else found[len(start) :]
+
     def mark(self, name: str, attributes: dict[Any, Any]) -> None:
         """Write attributes, texts by name, into the operation of this function that made the value ``name``;
         an argument stays as it is.

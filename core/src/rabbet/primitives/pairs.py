@@ -6,12 +6,13 @@ Each element is read once, so that the result is right also where the compiler c
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import convert, few_bits, logic, shape
+from rabbet.primitives import barrier, convert, few_bits, logic, shape
 from rabbet.primitives.attributes import int_array
 from rabbet.primitives.reducing import extreme
 from rabbet.trace.interpreter import typeof
@@ -26,6 +27,32 @@ if TYPE_CHECKING:
 # apart half as many are safe.
 AT_ONCE = 16
 OF_MORE = 8
+
+
+# Operations that cost no more than reading what they make.
+CHEAP = frozenset(
+    "abs add broadcast_in_dim compare constant convert iota maximum minimum multiply negate reshape select "
+    "slice subtract transpose".split()
+)
+MOST_CHEAP = 16
+
+
+def is_cheap(op: Site, name: str) -> bool:
+    """Whether a value is made of arguments by few operations that cost little, as far as this function's text
+    shows: such a one is better made again than kept.
+    """
+    seen, names = 0, [name]
+    while names:
+        name = names.pop()
+        if "#" in name:
+            return False
+        if (line := op.line_of(name)) is None:
+            continue
+        seen += 1
+        if seen > MOST_CHEAP or line.split()[0].removeprefix("stablehlo.") not in CHEAP:
+            return False
+        names += re.findall(r"%[\w#]+", line)
+    return True
 
 
 @functools.cache
@@ -138,6 +165,8 @@ def lower_in_pairs(op: Site, x: str, greatest: bool, *, by_levels: bool) -> Any:
             wide = np.dtype("float32")
             (x,) = op.write(lambda x: [convert.to_dtype(x, wide)], [aval], [x])
             aval = aval.update(dtype=wide)
+        if not is_cheap(op, x):  # then it is computed once, and in vectors
+            (x,) = op.write(lambda x: [barrier.keep_apart(x)], [aval], [x])
         return Pairs(op, greatest, aval).of_parts(x, aval.shape)
     pairs = Pairs(op, greatest, aval)
     return pairs.reduced(pairs.with_places(aval.shape, x), aval.shape, op["axes"][0])[1]
