@@ -5,7 +5,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 
-pytestmark = pytest.mark.narrow
+pytestmark = [pytest.mark.narrow, pytest.mark.needs("jit")]
 
 N = 2**31 + 8
 LARGE = rb.ShapeDtypeStruct((N,), "int8")

@@ -5,7 +5,6 @@ import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.errors import MissingRule
-from rabbet.experimental import io_callback
 from rabbet.extend.backend import compile_program, lower_program
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import typeof
@@ -85,7 +84,7 @@ def test_not_contiguous_results_and_numbers_of_numpy():
         assert float(f(X)) == 1 / 3
 
 
-@pytest.mark.parametrize("call", [rb.pure_callback, io_callback])
+@pytest.mark.parametrize("call", [rb.pure_callback, rb.io_callback])
 def test_lists_count_as_tuples_and_none_as_an_empty_one(call):
     for f in both(lambda x: call(lambda v: [v, (v + 1, None)], (struct((2, 3)), [struct((2, 3)), ()]), x)):
         first, (second, empty) = f(X)

@@ -207,11 +207,13 @@ WAYS = {
 }
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize("way", WAYS)
 def test_static_arguments_that_are_traced_reach_the_rule(way):
     assert WAYS[way](scaled)(lax.full((), 2.0), lax.full((), 3.0)) == 30
 
 
+@pytest.mark.needs("jit")
 def test_static_arguments_may_hold_traced_values_beside_others():
     @functools.partial(rb.custom_jvp, nondiff_argnums=(0,))
     def f(options, x):
@@ -225,6 +227,7 @@ def test_static_arguments_may_hold_traced_values_beside_others():
     assert rb.grad(inner)(2.0, 3.0) == 30
 
 
+@pytest.mark.needs("jit")
 def test_a_static_argument_that_is_differentiated_is_refused():
     for way in (rb.grad(scaled, 1), rb.grad(rb.jit(scaled), 1), rb.jit(rb.grad(scaled, (0, 1)))):
         with pytest.raises(TypeError, match=r"scaled \(.*differentiated by 'by', .* among its nondiff"):

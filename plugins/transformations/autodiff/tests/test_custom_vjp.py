@@ -435,6 +435,7 @@ def weighed(x, by):
 weighed.defvjp(lambda x, by: (weighed(x, by), x), lambda by, x, ct: (ct * by * 10 + 0 * x,))
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize(
     "way",
     [
@@ -449,6 +450,7 @@ def test_static_arguments_that_are_traced_reach_both_rules(way):
     assert way(weighed)(lax.full((), 2.0), lax.full((), 3.0)) == 30
 
 
+@pytest.mark.needs("jit")
 def test_a_static_argument_that_is_differentiated_is_refused():
     with pytest.raises(TypeError, match=r"weighed \(.*differentiated by 'by'"):
         rb.grad(rb.jit(weighed), 1)(2.0, 3.0)
