@@ -54,7 +54,7 @@ def test_the_rest_of_the_arguments():
 
 
 @pytest.mark.needs("grad")
-@pytest.mark.needs("autodiff")
+@pytest.mark.needs("grad")
 def test_with_other_transformations():
     per_row = rb.vmap(rb.grad(lambda x, *, scale: (x * scale).sum()), in_axes={"scale": None})
     np.testing.assert_array_equal(per_row(X, scale=np.float32(3.0)), np.full((4, 3), 3.0))
