@@ -41,7 +41,7 @@ class StaticArgumentError(RabbetError, TypeError, ValueError):
       ...     rb.jit(lambda x, sizes: x, static_argnums=1)(1.0, [2, 3])
       ... except ValueError as error:
       ...     print(str(error).partition(': list')[0].partition('): ')[2])
-      the static argument 1 cannot be hashed
+      the static argument 'sizes' cannot be hashed
     """
 
 

@@ -119,7 +119,7 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
       >>> try:
       ...     rb.jit(lambda x: x[x > 0])(rnp.arange(3))
       ... except rb.errors.NonConcreteBooleanIndexError as error:
-      ...     print(str(error).partition(' while')[0])
+      ...     print(str(error).partition(' in the trace')[0])
       i32[3] was indexed with a mask bool[3] whose values are not known
     """
 

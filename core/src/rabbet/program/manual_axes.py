@@ -10,7 +10,12 @@ NOWHERE: frozenset = frozenset()
 
 
 class UnreducedKind(enum.Enum):
-    """How the addends of an unreduced value belong together."""
+    """How the addends of an unreduced value belong together.
+
+    Example:
+      >>> rb.sharding.UnreducedKind.sum.name
+      'sum'
+    """
 
     sum = 1
     max = 2
