@@ -17,7 +17,7 @@ from rabbet.extend import DOORS
 from rabbet.extend import primitive as door
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleTable
-from rabbet.plugins import api
+from rabbet.plugins import public_names
 from rabbet.primitives import catalogue
 from rabbet.rules.primitive import all_primitives
 
@@ -53,7 +53,7 @@ def test_a_name_is_documented_by_an_example_that_runs(door, name):
     example = doctest.DocTestParser().get_doctest(text, scope, name, None, None)
     assert re.search(rf"\b{name}\b", " ".join(e.source for e in example.examples)), "no example uses it"
     asked = set(re.findall(r"rb\.(jit|grad|vmap|numpy|random|checkpoint|debug)\b", text))
-    if not asked <= set(api.names()):
+    if not asked <= set(public_names.names()):
         pytest.skip(f"the example is of packages that are not here: {', '.join(sorted(asked))}")
     report = []
     failed, _ = doctest.DocTestRunner(verbose=False).run(example, out=report.append)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.lax import kept_bodies
+from rabbet.lax import traced_body_cache
 from rabbet.runtime.compilation import program
 
 XS = np.float32([1.0, 2.0, 3.0])
@@ -129,22 +129,22 @@ def test_what_is_kept_dies_with_its_function_and_with_the_caches(keeping):
     assert gone() is None
     step = counted()
     lax.cond(True, step, step, np.float32(1))
-    assert kept_bodies._kept.of
+    assert traced_body_cache._kept.of
     rb.clear_caches()
-    assert not kept_bodies._kept.of
+    assert not traced_body_cache._kept.of
 
 
 def test_as_many_functions_are_kept_as_is_said(keeping, monkeypatch):
-    monkeypatch.setattr(kept_bodies.KeptBodies, "FUNCTIONS", 3)
-    monkeypatch.setattr(kept_bodies.KeptBodies, "TYPES", 2)
+    monkeypatch.setattr(traced_body_cache.KeptBodies, "FUNCTIONS", 3)
+    monkeypatch.setattr(traced_body_cache.KeptBodies, "TYPES", 2)
     rb.clear_caches()
     steps = [counted() for _ in range(5)]
     for step in steps:
         lax.cond(True, step, step, np.float32(1))
-    assert len(kept_bodies._kept.of) == 3
+    assert len(traced_body_cache._kept.of) == 3
     for n in range(1, 6):
         lax.cond(True, step, step, np.ones(n, np.float32))
-    assert max(map(len, kept_bodies._kept.of.values())) <= 2
+    assert max(map(len, traced_body_cache._kept.of.values())) <= 2
 
 
 def test_cells_have_their_own_content_at_each_call(keeping):

@@ -10,7 +10,7 @@ import pytest
 import rabbet as rb
 from rabbet.composition import CONTEXTS
 from rabbet.extend.passes import stage
-from rabbet.plugins import api
+from rabbet.plugins import public_names
 
 ROOT = pathlib.Path(rb.lax.__file__).parents[1]
 # The modules of core that are no user's business; plugin authors have rabbet.extend.
@@ -47,19 +47,19 @@ def public_modules():
 
 def test_dir_of_rabbet():
     wanted = bound_in(ROOT / "__init__.py") - {"composition"} | public_modules() | CONTEXTS
-    assert set(dir(rb)) == wanted | set(api.names()) | {"__version__"}
-    for name in ("experimental", "enable_x64", *api.names()):
+    assert set(dir(rb)) == wanted | set(public_names.names()) | {"__version__"}
+    for name in ("experimental", "enable_x64", *public_names.names()):
         assert name in dir(rb)
 
 
 def test_dir_of_lax():
-    assert set(dir(rb.lax)) == bound_in(ROOT / "lax" / "__init__.py") | set(api.names(within="lax"))
+    assert set(dir(rb.lax)) == bound_in(ROOT / "lax" / "__init__.py") | set(public_names.names(within="lax"))
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_what_is_listed_is_there_and_rabbets_own(face):
     module = importlib.import_module(face)
-    modules = {*public_modules(), "linalg", *api.names(), *api.names(within="experimental")}
+    modules = {*public_modules(), "linalg", *public_names.names(), *public_names.names(within="experimental")}
     listed = dir(module)
     assert listed == sorted(set(listed))
     for name in listed:

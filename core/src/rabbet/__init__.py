@@ -52,9 +52,9 @@ _own = frozenset(globals())  # what core has itself, before plugins add their na
 
 def __getattr__(name):
     from rabbet.composition import public_name
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    value = globals()[name] = api.for_users(name, public_name(name))
+    value = globals()[name] = public_names.for_users(name, public_name(name))
     return value
 
 
@@ -66,9 +66,9 @@ _MODULES = (
 
 def _found_when_asked():
     from rabbet.composition import CONTEXTS
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return ("__version__", *CONTEXTS, *api.names())
+    return ("__version__", *CONTEXTS, *public_names.names())
 
 
 _public_module(globals(), _MODULES, _found_when_asked)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax, passes
 from rabbet.config import CORE_SETTINGS, config, log_levels
-from rabbet.dtypes import host_formats, unknown
+from rabbet.dtypes import host_formats, unknown_names
 from rabbet.errors import ConfigError, PluginError, RuleConflict
-from rabbet.lax import from_plugins, operators
-from rabbet.lowering import coded, extended
+from rabbet.lax import operators, plugin_functions
+from rabbet.lowering import dtype_codes, extended_dtypes
 from rabbet.messages import function_names, source_positions, tracebacks
 from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
@@ -51,12 +51,12 @@ def compose() -> None:
     context.set_bottom(EVALUATION)
     operators.give_to(Array, Tracer, array_methods, array_format)
     dtypes.use_finder(find_dtype, dtype_names, refuse_dtype)
-    unknown.advice = dtype_advice
+    unknown_names.advice = dtype_advice
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
-    from_plugins.use_finder(lax_function, lax_names)
-    extended.use_batching(standard.batch, batching.move_axis, lax.reshape)
-    coded.use_operations(lax)
+    plugin_functions.use_finder(lax_function, lax_names)
+    extended_dtypes.use_batching(standard.batch, batching.move_axis, lax.reshape)
+    dtype_codes.use_operations(lax)
     host_formats.evaluate_with(host_programs.evaluate)
     tables.set_bridges(find_rule_sets)
     rule_sets.set_refusal(refuse_announced)
@@ -258,16 +258,16 @@ def array_format(x: Value) -> Any:
 
 def lax_function(name: str) -> Any:
     """What ``rabbet.lax.<name>`` is: a module of core that nobody has used yet, or what a plugin offers."""
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return api.for_users(f"lax.{name}", api.resolve(f"lax.{name}"))
+    return public_names.for_users(f"lax.{name}", public_names.resolve(f"lax.{name}"))
 
 
 def lax_names() -> list[str]:
     """The names that plugins add to ``rabbet.lax``."""
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return api.names(within="lax")
+    return public_names.names(within="lax")
 
 
 def providers(group: str) -> dict[Any, Any]:
@@ -340,6 +340,6 @@ def public_name(name: str) -> Any:
     """The object behind ``rabbet.<name>``: a setting's context manager of core, or what a plugin offers."""
     if name in CONTEXTS:
         return folded(config.context(name))
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return api.resolve(name)
+    return public_names.resolve(name)

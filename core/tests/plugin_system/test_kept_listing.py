@@ -9,7 +9,7 @@ import time
 
 import pytest
 import stevedore
-from rabbet.plugins import discovery, kept_listing
+from rabbet.plugins import discovery, listing_cache
 
 
 def install(folder, name, lines="[rabbet.api]\nf = os.path:join\n", metadata=""):
@@ -35,18 +35,18 @@ def site(tmp_path, monkeypatch):
 
 
 def keep():
-    kept_listing.keep(lambda: {group: discovery.scan(group) for group in discovery.GROUPS}, discovery.owner)
+    listing_cache.keep(lambda: {group: discovery.scan(group) for group in discovery.GROUPS}, discovery.owner)
 
 
 def mine(group="rabbet.api"):
-    kept = kept_listing.read()
+    kept = listing_cache.read()
     return kept and [point for point in kept[group] if point.dist.name == "my-dist"]
 
 
 def test_what_was_kept_is_what_is_installed(site):
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
     keep()
-    kept = kept_listing.read()
+    kept = listing_cache.read()
     for group in discovery.GROUPS:
         installed = [(*discovery.key(one), one.dist.name, one.dist.version) for one in discovery.scan(group)]
         found = [(*discovery.key(one), one.dist.name, one.dist.version) for one in kept[group]]
@@ -62,7 +62,7 @@ def test_the_manager_s_list_comes_from_it(site):
     (before,) = [one for one in discovery.cached("rabbet.api") if one.name == "f"]
     discovery._kept.clear()  # as in another process
     (after,) = [one for one in discovery.cached("rabbet.api") if one.name == "f"]
-    assert discovery.key(before) == discovery.key(after) and type(after) is kept_listing.Point
+    assert discovery.key(before) == discovery.key(after) and type(after) is listing_cache.Point
 
 
 def another_package(site):
@@ -99,9 +99,9 @@ def a_folder_less(site):
 )  # fmt: skip
 def test_it_counts_no_more_after(change, site):
     keep()
-    assert kept_listing.read()
+    assert listing_cache.read()
     change(site)
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
 
 
 def test_other_changes_mean_nothing(site):
@@ -118,7 +118,7 @@ def test_garbage_is_as_nothing(content, site):
     keep()
     (file,) = (site / "cache" / "rabbet" / "installed").iterdir()
     file.write_bytes(content)
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
     assert any(one.name == "f" for one in discovery.cached("rabbet.api"))
     assert mine()  # it was written anew
 
@@ -130,7 +130,7 @@ def test_a_value_of_another_type_within_is_as_nothing(site):
     for name in kept:
         for value in (7, "text", [7], [[7]], {"x": 7}):
             file.write_text(json.dumps(kept | {name: value}))
-            assert not kept_listing.read() or name == "plain"
+            assert not listing_cache.read() or name == "plain"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no modes")
@@ -139,10 +139,10 @@ def test_a_file_that_others_may_write_to_is_not_read(site):
     (file,) = (site / "cache" / "rabbet" / "installed").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     file.chmod(0o666)
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
     file.unlink()
     os.mkfifo(file)
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
 
 
 def test_where_metadata_cannot_be_read_nobody_tries_to_keep_it_again(site, monkeypatch):
@@ -151,9 +151,9 @@ def test_where_metadata_cannot_be_read_nobody_tries_to_keep_it_again(site, monke
         discovery._tell_of.cache_clear()
         found = discovery.cached("rabbet.api")
     assert any(one.name == "f" for one in found)
-    assert kept_listing.read() == kept_listing.UNREADABLE
+    assert listing_cache.read() == listing_cache.UNREADABLE
     discovery._kept.clear()
-    monkeypatch.setattr(kept_listing, "keep", None)
+    monkeypatch.setattr(listing_cache, "keep", None)
     assert any(one.name == "f" for one in discovery.cached("rabbet.api"))
 
 
@@ -173,7 +173,7 @@ def test_nothing_is_kept_where_settings_or_other_finders_say_so(site, monkeypatc
         keep()
     (site / "cache").write_text("a file in the place of the folder")
     keep()
-    assert kept_listing.read() is None
+    assert listing_cache.read() is None
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no alarm")
@@ -189,11 +189,11 @@ def test_an_exception_of_a_signal_handler_goes_on(name, site, monkeypatch):
         time.sleep(30)
 
     keep()
-    monkeypatch.setattr(kept_listing, name, wait)
+    monkeypatch.setattr(listing_cache, name, wait)
     before = signal.signal(signal.SIGALRM, handler)
     try:
         with pytest.raises(TimeoutError, match="enough"):
-            kept_listing.read()
+            listing_cache.read()
             keep()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -201,7 +201,7 @@ def test_an_exception_of_a_signal_handler_goes_on(name, site, monkeypatch):
 
 
 def test_the_oldest_lists_go(site, monkeypatch):
-    monkeypatch.setattr(kept_listing, "MOST", 2)
+    monkeypatch.setattr(listing_cache, "MOST", 2)
     for number in range(4):
         monkeypatch.setenv("PYTHONPATH", str(number))
         keep()

@@ -15,7 +15,7 @@ from rabbet.extend.passes import Jaxpr, Pass, stage
 from rabbet.extend.primitive import Primitive
 from rabbet.extend.transform import RuleSet, RuleTable
 from rabbet.passes import pipeline
-from rabbet.primitives import stored
+from rabbet.primitives import extended_dtypes
 from rabbet.rules import rule_sets
 from rabbet.testing import driver
 
@@ -274,6 +274,6 @@ def test_an_extended_dtype_has_no_row_and_its_arrays_say_how_to_look_inside():
     fixed = rb.dtypes.ExtendedDType("fixed8_8_of_tests", "int32")
     with pytest.raises(TypeError, match=r"(?s)an extended dtype, which has no row.*physical_dtype \(int32\)"):
         rb.dtypes.spec(fixed)
-    prices = stored.from_physical(np.int32([256]), dtype=fixed)
+    prices = extended_dtypes.from_physical(np.int32([256]), dtype=fixed)
     with pytest.raises(TypeError, match=r"rabbet.extend.primitive.to_physical.x. gives what it stores"):
         np.asarray(prices)

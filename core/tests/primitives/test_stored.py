@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rabbet import dtypes, lax
 from rabbet.dtypes import ExtendedDType
-from rabbet.primitives.stored import from_physical, to_physical
+from rabbet.primitives.extended_dtypes import from_physical, to_physical
 from rabbet.rules.payloads import tangent_aval
 from rabbet.testing.driver import CORE
 from rabbet.trace.interpreter import typeof

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from rabbet.config import config
-from rabbet.dtypes import unknown
-from rabbet.dtypes.array_givers import array_of
-from rabbet.dtypes.given import is_abstract, only_numpy_has, parsed, python_type
+from rabbet.dtypes import unknown_names
+from rabbet.dtypes.arguments import is_abstract, only_numpy_has, parsed, python_type
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.promotion_order import Lattice
 from rabbet.dtypes.specs import (
     CORE_ORDER,
@@ -212,7 +212,7 @@ class DTypeTable:
         if spec is not None and numpys is not None and numpys.names and numpys != spec.dtype:
             spec = None
         if spec is None:
-            raise unknown.refusal(getattr(numpys, "name", dtype), self._by_name, self.installed_names())
+            raise unknown_names.refusal(getattr(numpys, "name", dtype), self._by_name, self.installed_names())
         with contextlib.suppress(TypeError):  # what NumPy reads as a dtype need not have a hash
             self._known[dtype] = spec.dtype
         return spec.dtype

@@ -15,17 +15,17 @@ from rabbet.messages.tracebacks import public_module as _public_module
 
 
 def __getattr__(name: str) -> _Any:
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
     name_in_full = f"experimental.{name}"
-    value = globals()[name] = api.for_users(name_in_full, api.resolve(name_in_full))
+    value = globals()[name] = public_names.for_users(name_in_full, public_names.resolve(name_in_full))
     return value
 
 
 def _found_when_asked() -> _Any:
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return api.names(within="experimental")
+    return public_names.names(within="experimental")
 
 
 _public_module(globals(), more=_found_when_asked)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from rabbet.config import Alias, Setting
 from rabbet.runtime.arrays.values import common_device, copy_to_device
 from rabbet.runtime.compilation.ahead_of_time import compile_ahead
-from rabbet.runtime.compile_door import call_by_placements, compile_program, lower_program, program_entry
+from rabbet.runtime.compile_for_plugins import (
+    call_by_placements,
+    compile_program,
+    lower_program,
+    program_entry,
+)
 from rabbet.runtime.jaxlib.adapter import (
     gpu_plugin_options,
     make_cpu_client,

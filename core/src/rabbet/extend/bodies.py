@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rabbet.lax.loops import convert_weak_outputs, named_scan, number_of_steps, stage_loop_body
-from rabbet.lax.staged import Body
+from rabbet.lax.staged_functions import Body
 from rabbet.primitives.branches import fully_transposed, share_consts
 from rabbet.primitives.transposition import add_to, backward, transpose_program, transposed_program
 from rabbet.trace.bodies import apply_derived_rule, entering, follows, interpret, interpret_call

@@ -63,9 +63,9 @@ def is_core_name(name: str) -> bool:
       (True, False)
     """
     import rabbet
-    from rabbet.plugins import api
+    from rabbet.plugins import public_names
 
-    return name in rabbet._own or api.is_core_module(name)
+    return name in rabbet._own or public_names.is_core_module(name)
 
 
 def provider_of(group: str, name: str) -> str | None:

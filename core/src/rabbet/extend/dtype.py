@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rabbet.dtypes import DTypeSpec, ExtendedDType, host_cast
-from rabbet.lowering.extended import lowers_stored
+from rabbet.lowering.extended_dtypes import lowers_stored
 
 __all__ = [
     "DTypeSpec",

@@ -20,7 +20,7 @@ from rabbet.messages.source_positions import source_position
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself, public_module
 from rabbet.program.python_scalars import is_python_scalar
 from rabbet.runtime.arrays.values import array_or_tracer, to_array
-from rabbet.runtime.compile_door import is_evaluating
+from rabbet.runtime.compile_for_plugins import is_evaluating
 from rabbet.runtime.evaluation import eager_unary
 from rabbet.runtime.fused import fused
 from rabbet.runtime.housekeeping import on_clear_caches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rabbet.plugins.catalogue import official_packages
-from rabbet.program.facts import CompiledProgram, PassRun, Transfer
+from rabbet.program.hook_facts import CompiledProgram, PassRun, Transfer
 from rabbet.runtime.platforms.hook_calls import hooks_are_listening, tell_hooks
 
 __all__ = [

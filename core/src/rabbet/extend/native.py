@@ -4,7 +4,7 @@ HLO and as bytes.
 
 from __future__ import annotations
 
-from rabbet.runtime.compile_door import pack_executable, text_cost, unpack_executable
+from rabbet.runtime.compile_for_plugins import pack_executable, text_cost, unpack_executable
 from rabbet.runtime.jaxlib.compiler_facts import compiler_has
 from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module
 from rabbet.runtime.jaxlib.native_functions import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rabbet.passes import Pass, PassContext
 from rabbet.passes.pipeline import all_passes, is_on, set_watch, unknown_names
 from rabbet.passes.rewriting import rewrite_bodies, rewrite_equations
-from rabbet.primitives.opening import open_calls
+from rabbet.primitives.expanded_calls import open_calls
 from rabbet.primitives.scalar_programs import at_each_place, is_elementwise, without_calls
 from rabbet.program.checking import check
 from rabbet.program.jaxpr import (

@@ -7,7 +7,7 @@ from typing import Any
 from rabbet.program.interned import Alive
 from rabbet.program.manual_axes import ManualAxisType
 from rabbet.program.over_devices import OverDevices, fitted_over, part_of, with_part
-from rabbet.program.places import places_in
+from rabbet.program.required_shardings import places_in
 from rabbet.runtime.array_parts import bring_to, from_host_parts, join_arrays
 from rabbet.runtime.arrays.array import Shard
 from rabbet.runtime.arrays.memory_order import OrderedSharding, in_order

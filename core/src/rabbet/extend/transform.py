@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
-from rabbet.trace.informed_rules import with_interpreter
 from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.named_axes import axes_used_in, bind_axes, bound_axes
-from rabbet.trace.running import run, run_traced
+from rabbet.trace.rules_told_interpreter import with_interpreter
+from rabbet.trace.traced_runs import run, run_traced
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
 __all__ = [

@@ -4,7 +4,7 @@ scopes and attributes for the operations of a block, and how operands are brough
 
 from __future__ import annotations
 
-from rabbet.lax.comparing import comparable, exact_integers
+from rabbet.lax.comparison_operands import comparable, exact_integers
 from rabbet.lax.promotion import rank_promotion
 from rabbet.lax.refusals import unknown
 from rabbet.lowering.attributes import operation_attributes

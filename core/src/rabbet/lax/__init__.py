@@ -22,7 +22,7 @@ __passes_operations_on__ = True
 # Packages ship modules inside this one (rabbet/lax/linalg from rabbet-linalg).
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-from rabbet.lax import from_plugins as _from_plugins
+from rabbet.lax import plugin_functions as _from_plugins
 from rabbet.messages.tracebacks import public_module as _public_module
 from rabbet.lax.barriers import optimization_barrier
 from rabbet.lax.contractions import (
@@ -31,7 +31,7 @@ from rabbet.lax.contractions import (
 )  # fmt: skip
 from rabbet.lax.branching import cond, switch
 from rabbet.lax.loops import fori_loop, scan, while_loop
-from rabbet.lax.applying import scatter_apply
+from rabbet.lax.scatter_by_function import scatter_apply
 from rabbet.lax.dynamic import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
     dynamic_update_slice, dynamic_update_slice_in_dim, index_in_dim,
@@ -47,7 +47,7 @@ from rabbet.lax.reductions import (
 from rabbet.lax.broadcasting import (
     broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank,
 )  # fmt: skip
-from rabbet.lax.making import broadcasted_iota, empty, full, full_like, iota
+from rabbet.lax.creation import broadcasted_iota, empty, full, full_like, iota
 from rabbet.lax.shapes import (
     collapse, concatenate, expand_dims, pad, reshape, rev, slice, slice_in_dim, split, squeeze, stack, tile,
     transpose, unstack,

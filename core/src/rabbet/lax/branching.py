@@ -11,8 +11,8 @@ from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.errors import ShardingError
 from rabbet.lax.array_types import ArrayLike
-from rabbet.lax.kept_bodies import body_of
-from rabbet.lax.staged import convert_output, flat_operands, scalar_type
+from rabbet.lax.staged_functions import convert_output, flat_operands, scalar_type
+from rabbet.lax.traced_body_cache import body_of
 from rabbet.lax.values import convert_element_type
 from rabbet.messages.function_names import describe_function, named_like
 from rabbet.passes.dead_code import eliminate_dead_code
@@ -25,7 +25,7 @@ from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import is_tracer
-from rabbet.tree.problems import parting
+from rabbet.tree.tree_errors import parting
 
 NOT_GIVEN = object()
 

@@ -14,10 +14,10 @@ from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike
-from rabbet.lax.kept_bodies import body_of, stands_for
 from rabbet.lax.promotion import opened
 from rabbet.lax.refusals import concrete
-from rabbet.lax.staged import Body, convert_output, flat_operands, scalar_type
+from rabbet.lax.staged_functions import Body, convert_output, flat_operands, scalar_type
+from rabbet.lax.traced_body_cache import body_of, stands_for
 from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
@@ -28,7 +28,7 @@ from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import is_tracer
 from rabbet.tree import keystr
-from rabbet.tree.problems import in_words, parting
+from rabbet.tree.tree_errors import in_words, parting
 
 
 def stage_loop_body(

@@ -15,15 +15,15 @@ from typing import Any, NoReturn
 
 from rabbet import dtypes
 from rabbet.errors import AxisError, MissingPluginError
-from rabbet.lax import making, refusals, shapes, values
+from rabbet.lax import creation, refusals, shapes, values
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
-from rabbet.lax.comparing import comparable
+from rabbet.lax.comparison_operands import comparable
 from rabbet.lax.division import divmod_, floor_divide, remainder, true_divide
 from rabbet.lax.indexing import reads
 from rabbet.lax.indexing.updates import Indexer
 from rabbet.lax.powers import power
 from rabbet.lax.promotion import beside, broadcast_operands, is_array_like, promote_operands
-from rabbet.messages import foreign_names
+from rabbet.messages import methods_elsewhere
 from rabbet.messages.spelling import counted
 from rabbet.messages.tracebacks import fold_traceback, folded, folds_itself
 from rabbet.primitives import complex_parts, elementwise, logic, powers
@@ -287,7 +287,7 @@ def real(self: Any) -> ArrayOrTracer:
 
 
 def imag(self: Any) -> ArrayOrTracer:
-    return complex_parts.imag(self) if dtypes.kind(self.aval.dtype) == "c" else making.full_like(self, 0)
+    return complex_parts.imag(self) if dtypes.kind(self.aval.dtype) == "c" else creation.full_like(self, 0)
 
 
 def to_device(self: Any, device: Any, *, stream: Any = None) -> ArrayOrTracer:
@@ -306,7 +306,7 @@ def notebook_table(self: Any) -> str | None:
 
 # What arrays and tracers are made of, which users have no use for.
 PARTS = frozenset({"raw", "spec", "deleted", "interpreter", "payload", "where"})
-HIDDEN = PARTS | foreign_names.INSTEAD.keys()
+HIDDEN = PARTS | methods_elsewhere.INSTEAD.keys()
 
 
 def listed(self: Any) -> list[str]:
@@ -350,9 +350,9 @@ def give_to(array: Any, tracer: Any, methods: Callable, format_of: Callable) -> 
             Indexer, doc="``x.at[index].set(value)`` and its like: changed copies. See ``IndexedArray``."
         )
     metaclass: Any = type(array)
-    metaclass.__dir__ = lambda cls: [n for n in type.__dir__(cls) if n not in foreign_names.INSTEAD]
-    for name in foreign_names.INSTEAD:
-        setattr(array, name, foreign_names.Absent("Array", name))  # tracers ask ``Interpreter.attribute``
+    metaclass.__dir__ = lambda cls: [n for n in type.__dir__(cls) if n not in methods_elsewhere.INSTEAD]
+    for name in methods_elsewhere.INSTEAD:
+        setattr(array, name, methods_elsewhere.Absent("Array", name))  # tracers ask ``Interpreter.attribute``
     array._repr_html_ = notebook_table
     array.format = property(folded(format_of), doc="How the array lies in memory: its layout and sharding.")
     # With __eq__ and no hash, both are no collections.abc.Hashable: a tracer has no value to compare, and a

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lax import making
+from rabbet.lax import creation
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.promotion import broadcast_operands, cast_operand, promote_operands
 from rabbet.primitives import elementwise, logic, powers
@@ -41,7 +41,7 @@ def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer
         x, y = cast_operand(x, typeof(x), dtype), cast_operand(y, typeof(y), dtype)
     x, y = broadcast_operands([strong(x, dtype), strong(y, dtype)])
     weak = typeof(x).weak_type and typeof(y).weak_type
-    one = making.full_like(x, 1, None if weak else dtype)
+    one = creation.full_like(x, 1, None if weak else dtype)
     result, square = one, x
     for bit in range(dtypes.itemsize_bits(dtype)):
         odd = logic.ne(logic.bitwise_and(logic.shift_right_logical(y, bit), 1), 0)
@@ -50,7 +50,7 @@ def integer_power(x: ArrayLike, y: ArrayLike, dtype: DTypeLike) -> ArrayOrTracer
     if dtypes.kind(dtype) == "i":
         # Powers of 1 and -1 depend on the exponent's last bit alone, which is that of its amount too.
         vanishes = logic.bitwise_and(logic.lt(y, 0), logic.bitwise_and(logic.ne(x, 1), logic.ne(x, -1)))
-        result = logic.select_n(vanishes, result, making.full_like(result, 0))
+        result = logic.select_n(vanishes, result, creation.full_like(result, 0))
     return result
 
 

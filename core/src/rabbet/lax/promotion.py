@@ -12,7 +12,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.lax import broadcasting
 from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.messages.source_positions import stacklevel

@@ -15,9 +15,9 @@ from rabbet.errors import (
     TracerIntegerConversionError,
 )  # fmt: skip
 from rabbet.messages.who_asked import asking_function
+from rabbet.trace.argument_origins import STATIC as MAKE_STATIC
+from rabbet.trace.argument_origins import origin, with_static
 from rabbet.trace.leaks import leaked
-from rabbet.trace.origins import STATIC as MAKE_STATIC
-from rabbet.trace.origins import origin, with_static
 from rabbet.trace.tracer import Tracer
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
-from rabbet.primitives.stored import from_physical, to_physical
+from rabbet.primitives.extended_dtypes import from_physical, to_physical
 from rabbet.program import python_scalars
 from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.arrays import values

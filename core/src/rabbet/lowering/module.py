@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import MissingRule, NotOfferedError
-from rabbet.lowering import coded, constants, extended, stopping
+from rabbet.lowering import constants, dtype_codes, extended_dtypes, stop_flag
 from rabbet.lowering.attributes import attributes_at, mark
 from rabbet.lowering.locations import Locations
 from rabbet.lowering.operation import Site
@@ -206,8 +206,8 @@ class Module:
         lines = [(f"{start}{head}{end}", "")]
         if function.stops:
             self.handing_on.add(symbol)
-            table = f"{stopping.TABLE}: {stopping.TABLE_TYPE}"
-            lines = stopping.either(lines[0][0], f"{start}{head}{', ' if head else ''}{table}{end}")
+            table = f"{stop_flag.TABLE}: {stop_flag.TABLE_TYPE}"
+            lines = stop_flag.either(lines[0][0], f"{start}{head}{', ' if head else ''}{table}{end}")
         lines += function.constant_lines
         lines += function.lines
         lines.append((f"return {', '.join(results)} : {types}" if results else "return", ""))
@@ -252,15 +252,15 @@ class Module:
         """Whether every loop of this program of which it is not known that it ends can be stopped."""
         if self.unstoppable or not self.stopped:
             return False
-        return all(op in self.stopped for op in stopping.endless(jaxpr))
+        return all(op in self.stopped for op in stop_flag.endless(jaxpr))
 
     def text(self, name: str, stoppable: bool = False) -> ModuleText:
         """The whole module as ``ModuleText``; with the other text if it is ``stoppable``."""
         lines = [(f"module @{name} {{", ""), *(line for f in self.functions for line in f), ("}", "")]
         if not self.stopped:
             return self._written(lines)
-        other = self._written(stopping.lines_of(lines, stopping.STOPPABLE)) if stoppable else None
-        return self._written(stopping.lines_of(lines, stopping.ORDINARY))._replace(stoppable=other)
+        other = self._written(stop_flag.lines_of(lines, stop_flag.STOPPABLE)) if stoppable else None
+        return self._written(stop_flag.lines_of(lines, stop_flag.ORDINARY))._replace(stoppable=other)
 
     def _written(self, lines: list[tuple[str, ...]]) -> ModuleText:
         with_locations = [f"{text} {loc}" if loc else text for text, loc in lines]
@@ -305,7 +305,7 @@ class Function:
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant, written once per function."""
         if aval.codes is not None:
-            value, aval = coded.bits_of(value, aval), aval.physical
+            value, aval = dtype_codes.bits_of(value, aval), aval.physical
         text = f"stablehlo.constant {constants.dense(value, aval.dtype)} : {aval.mlir}"
         name = self._constants.get(text)
         if name is None:
@@ -427,11 +427,11 @@ class Function:
         if type(rule) is Through and rule.body is eqn.op.primitive.rules.get("body"):
             raise lower.missing(eqn.op.primitive)
         keys = holds_keys(eqn.inputs) or holds_keys(eqn.outputs)
-        if keys and not extended.is_aware(eqn.op.primitive):
-            if not coded.concerns(eqn):
-                return self.inline(extended.physical(eqn), inputs)
-            if not coded.is_aware(eqn.op.primitive):
-                return self.inline_with(coded.widened(eqn), inputs)
+        if keys and not extended_dtypes.is_aware(eqn.op.primitive):
+            if not dtype_codes.concerns(eqn):
+                return self.inline(extended_dtypes.physical(eqn), inputs)
+            if not dtype_codes.is_aware(eqn.op.primitive):
+                return self.inline_with(dtype_codes.widened(eqn), inputs)
         return rule(Site(self, eqn), *inputs)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet.errors import ShardingError
-from rabbet.lowering import custom_calls, stopping
+from rabbet.lowering import custom_calls, stop_flag
 from rabbet.lowering.attributes import mark_result
 from rabbet.lowering.regions import TOKEN, Region, types_of
 from rabbet.program import effects
@@ -353,9 +353,9 @@ class Site:
             module.unstoppable |= stops
             function.lines.append((line, ""))
             return
-        lines, found = stopping.looked_up(outs[0], function.fresh)
+        lines, found = stop_flag.looked_up(outs[0], function.fresh)
         function.lines += lines
-        function.lines += stopping.either(line, f"{terminator} {', '.join([found, *outs[1:]])} : {types}")
+        function.lines += stop_flag.either(line, f"{terminator} {', '.join([found, *outs[1:]])} : {types}")
         function.stops = True
         module.stopped.add(self._equation.op)
 
@@ -414,8 +414,8 @@ class Site:
             function.module.unstoppable |= function.module.closed > 0
             ((text, location),) = function.lines[at:]
             comma = ", " if names else ""
-            more = f"{start}{comma}{stopping.TABLE}{end}{comma}{stopping.TABLE_TYPE}{end_of_line}"
-            function.lines[at:] = stopping.either(text, text.partition("func.call")[0] + more, location)
+            more = f"{start}{comma}{stop_flag.TABLE}{end}{comma}{stop_flag.TABLE_TYPE}{end_of_line}"
+            function.lines[at:] = stop_flag.either(text, text.partition("func.call")[0] + more, location)
         return self.take_tokens(threaded, made)
 
     def size(self, dimension: Any) -> Any:

@@ -19,7 +19,7 @@ from types import FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ConfigError, ShapeError
-from rabbet.messages import bare_errors, endless
+from rabbet.messages import python_errors, recursion_errors
 from rabbet.messages.function_names import under_name
 from rabbet.messages.source_positions import is_internal
 
@@ -126,7 +126,7 @@ def fold_traceback(exception: Any, operation: str | None = None) -> Any:
         mark(exception.__traceback__)
         return exception
     if not getattr(exception, "__notes__", ()):  # an inner door has seen where it came from
-        note = bare_errors.note_of(exception) or endless.note_of(exception)
+        note = python_errors.note_of(exception) or recursion_errors.note_of(exception)
         if note is not None:
             exception.add_note(note)
     whole = whole_traceback(exception) if way == "cause" else None

@@ -23,7 +23,7 @@ from rabbet.messages.signal_errors import is_of_handler
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.passes.rewriting import rewrite_outer_bodies
 from rabbet.program.checking import check
-from rabbet.program.facts import PassRun
+from rabbet.program.hook_facts import PassRun
 from rabbet.program.jaxpr import Jaxpr, bodies_of
 
 

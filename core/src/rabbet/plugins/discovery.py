@@ -1,8 +1,8 @@
 """What is installed: entry points, the distributions that own them, and the core versions they ask for.
 
 Everything here reads package metadata and imports no plugin. The everyday listing is the one that was kept
-by an earlier process (`kept_listing`), or else stevedore's, whose on-disk cache answers without opening every
-installed package; that cache has name, value and group but not the owner. Python's reader of metadata and
+by an earlier process (`listing_cache`), or else stevedore's, whose on-disk cache answers without opening
+each installed package; that cache has name, value and group but not the owner. Python's reader of metadata and
 stevedore are imported where they are needed, which takes as long as all of core. Nothing here is imported by
 ``import rabbet``: the first touch of a plugin's name pays for it.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from rabbet.errors import ConfigError
 from rabbet.messages.signal_errors import is_of_handler
-from rabbet.plugins import catalogue, kept_listing
+from rabbet.plugins import catalogue, listing_cache
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -56,9 +56,9 @@ def cached(group: str) -> list[EntryPoint]:
     """
     folders = tuple(sys.path)
     if folders not in _kept:
-        _kept[folders] = kept_listing.read()
+        _kept[folders] = listing_cache.read()
         if _kept[folders] is None:
-            kept_listing.keep(lambda: {one: by_stevedore(one) for one in GROUPS}, owner)
+            listing_cache.keep(lambda: {one: by_stevedore(one) for one in GROUPS}, owner)
     kept = _kept[folders]
     if isinstance(kept, dict):
         return kept.get(group, [])
@@ -184,7 +184,7 @@ def package_of(entry_point: EntryPoint) -> str:
 
 def module_of(entry_point: EntryPoint) -> str:
     """The module that an entry point names; "" where its value cannot be read, as with ``two words``."""
-    match = kept_listing.VALUE.fullmatch(entry_point.value)
+    match = listing_cache.VALUE.fullmatch(entry_point.value)
     return match["module"] if match else ""
 
 

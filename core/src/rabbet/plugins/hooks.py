@@ -15,7 +15,7 @@ from rabbet.errors import PluginError, PluginWarning
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins.records import cause
-from rabbet.program.made_once import made_once
+from rabbet.program.once_per_process import made_once
 
 if TYPE_CHECKING:
     from rabbet.plugins.manager import PluginManager

@@ -13,7 +13,7 @@ from typing import Any
 
 import pluggy
 
-from rabbet.program.facts import CompiledProgram, PassRun, Transfer
+from rabbet.program.hook_facts import CompiledProgram, PassRun, Transfer
 
 hookspec = pluggy.HookspecMarker("rabbet")
 _marker = pluggy.HookimplMarker("rabbet")

@@ -30,7 +30,7 @@ from rabbet.messages.source_positions import stacklevel
 from rabbet.plugins import catalogue, discovery, validation
 from rabbet.plugins.records import Record, cause, last_frames
 from rabbet.plugins.selection import Selection
-from rabbet.program.made_once import made_once
+from rabbet.program.once_per_process import made_once
 from rabbet.version import VERSION
 
 if TYPE_CHECKING:

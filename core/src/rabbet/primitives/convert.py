@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.lowering.coded import CODES
+from rabbet.lowering.dtype_codes import CODES
 from rabbet.primitives import batching, checks
 from rabbet.primitives.checks import FLOATS
 from rabbet.primitives.no_tangent import no_tangent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
-from rabbet.lowering.extended import EXTENDED
+from rabbet.lowering.extended_dtypes import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
 from rabbet.primitives.layout import broadcast_in_dim

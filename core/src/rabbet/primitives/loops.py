@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.errors import ReverseModeError
-from rabbet.lowering import stopping
+from rabbet.lowering import stop_flag
 from rabbet.lowering.regions import Region, types_of
 from rabbet.messages.source_positions import source_position
 from rabbet.primitives import elementwise, logic, zeros
@@ -160,7 +160,7 @@ def lower_while(op: Site, *names: str) -> list[str]:
     threaded = op.ordered_effects
     types = types_of(op.out_avals, threaded)
     m, n = op["cond_consts"], op["body_consts"]
-    stops = not counts(op) and stopping.changes(op["cond_jaxpr"], op["body_jaxpr"], m, n)
+    stops = not counts(op) and stop_flag.changes(op["cond_jaxpr"], op["body_jaxpr"], m, n)
     regions = [
         Region(op["cond_jaxpr"], test_consts, takes=threaded, stops=stops),
         Region(op["body_jaxpr"], body_consts, takes=threaded, gives=threaded),

@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import layout
-from rabbet.primitives.stored import from_physical
+from rabbet.primitives.extended_dtypes import from_physical
 from rabbet.program import python_scalars
 from rabbet.program.over_devices import fitted_over
 from rabbet.rules.payloads import Zero

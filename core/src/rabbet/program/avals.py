@@ -17,7 +17,7 @@ from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
 from rabbet.program.manual_axes import PLAIN, ManualAxisType
 from rabbet.program.over_devices import stands_for
-from rabbet.program.unplaced import Unplaced
+from rabbet.program.types_without_devices import Unplaced
 
 if TYPE_CHECKING:
     import numpy as np

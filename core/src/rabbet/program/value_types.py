@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.narrowing import refuse_masked
 from rabbet.program.avals import ShapedArray
 

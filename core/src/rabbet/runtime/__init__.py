@@ -10,7 +10,7 @@ Six rooms, each of which knows those below it only (import-linter keeps it so):
 - ``jaxlib``: every private call (``jaxlib/adapter.py``), and what jaxlib's threads and signals need.
 
 On top of them: ``evaluation`` (operations on arrays), ``fused`` (library functions as one program),
-``transfer``, ``array_parts``, ``compile_door`` and ``housekeeping``. Importing this package imports
+``transfer``, ``array_parts``, ``compile_for_plugins`` and ``housekeeping``. Importing this package imports
 none of them, and starts nothing.
 """
 

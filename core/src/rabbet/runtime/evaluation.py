@@ -16,7 +16,7 @@ from rabbet.program import python_scalars
 from rabbet.program.context import context
 from rabbet.program.effects import ordered
 from rabbet.program.jaxpr import Equation, Jaxpr, Var
-from rabbet.program.places import places_of
+from rabbet.program.required_shardings import places_of
 from rabbet.rules import contracts
 from rabbet.rules.failures import attribute
 from rabbet.rules.primitive import all_primitives

@@ -18,7 +18,7 @@ import numpy as np
 
 from rabbet import tree
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
 from rabbet.program import python_scalars

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
-from rabbet.trace import states
+from rabbet.trace import interpreter_state
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.payload_parts import (
     STATE,
@@ -23,8 +23,8 @@ from rabbet.trace.payload_parts import (
     put_together,
     take_apart,
 )
-from rabbet.trace.running import run_traced
 from rabbet.trace.staging import stage
+from rabbet.trace.traced_runs import run_traced
 from rabbet.trace.tracer import payload_of
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def interpret(
     def flat(*leaves: Any) -> Any:
         nonlocal out_structures
         inner = interpreter.fresh()
-        before = states.of(inner)
+        before = interpreter_state.of(inner)
 
         def on_values(*_: Any) -> list[Value]:
             return evaluate(jaxpr, put_together(inner, structures, leaves))
 
         vars(on_values)["described"] = f"the program {jaxpr.name!r}"
         outs = run_traced(inner, on_values, [])
-        states.refuse_lost(inner, before)
+        interpreter_state.refuse_lost(inner, before)
         if inner.threads:
             refuse_other_types(inner, structures, leaf_avals)
             outs.insert(len(outs) if state_at is None else state_at, STATE)
@@ -125,7 +125,7 @@ def refuse_other_types(
     for structure in structures:
         if type(structure) is Threaded:
             n = structure.treedef.num_leaves
-            states.refuse_other_types(interpreter, structure.treedef, leaf_avals[at : at + n])
+            interpreter_state.refuse_other_types(interpreter, structure.treedef, leaf_avals[at : at + n])
             return
         at += count_leaves((structure,))
 

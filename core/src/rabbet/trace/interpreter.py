@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.messages import foreign_names, function_names, source_positions, traced_attributes
+from rabbet.messages import function_names, methods_elsewhere, source_positions, traced_attributes
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.program.context import context
@@ -267,7 +267,7 @@ class Interpreter:
           AttributeError: for a name that they do not have.
         """
         if name not in traced_attributes.ADVICE:  # programs ask for names to see whether they are there
-            raise AttributeError(foreign_names.absent("Tracer", name))
+            raise AttributeError(methods_elsewhere.absent("Tracer", name))
         kind = self.type_of(payload).str_short()
         raise AttributeError(traced_attributes.absent(name, kind, self.describe()))
 

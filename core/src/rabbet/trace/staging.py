@@ -14,7 +14,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.messages import function_names, source_positions
 from rabbet.program import python_scalars
 from rabbet.program.checking import check

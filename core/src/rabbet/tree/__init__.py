@@ -22,8 +22,8 @@ from jaxlib._jax import pytree as cpp
 
 from rabbet.errors import TreeError
 from rabbet.messages import tracebacks, tree_nodes
-from rabbet.tree import lost_levels
-from rabbet.tree.problems import depth_problem, difference, unsortable_keys, watched
+from rabbet.tree import recursion_levels
+from rabbet.tree.tree_errors import depth_problem, difference, unsortable_keys, watched
 from rabbet.tree.registering import (
     one_level, register_dataclass_node, register_node, registered, registry, static,
 )  # fmt: skip
@@ -74,7 +74,7 @@ def flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
             return found
         problem = None
     except BaseException as error:
-        lost_levels.give_back(error, tree, is_leaf)
+        recursion_levels.give_back(error, tree, is_leaf)
         # jaxlib says SystemError where it can go no deeper itself.
         problem = depth_problem(tree, is_leaf) if isinstance(error, RecursionError | SystemError) else None
         if problem is None:
@@ -124,7 +124,7 @@ def flatten_with_path(
     try:
         found = registry.flatten_with_path(tree, watching)
     except BaseException as error:
-        lost_levels.give_back(error, tree, is_leaf, is_leaf_takes_path, keyed=True)
+        recursion_levels.give_back(error, tree, is_leaf, is_leaf_takes_path, keyed=True)
         if isinstance(error, RecursionError | SystemError):
             flatten(tree, None if is_leaf_takes_path else is_leaf)  # says what is wrong, if it is the depth
         elif not is_leaf_takes_path and (problem := unsortable_keys(tree, error, is_leaf)) is not None:

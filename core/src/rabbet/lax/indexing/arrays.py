@@ -18,9 +18,9 @@ from rabbet.lax.indexing.boxes import fitted, is_run
 from rabbet.lax.indexing.plans import ALL, ARRAY, FLAG, NEW, At, BoxFrom
 from rabbet.primitives import convert, elementwise, extremes, logic, zeros
 from rabbet.primitives import gather as gathers
+from rabbet.primitives.extended_dtypes import from_physical, to_physical
 from rabbet.primitives.gather import CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from rabbet.primitives.scatter import ScatterDimensionNumbers
-from rabbet.primitives.stored import from_physical, to_physical
 from rabbet.program.dimensions import exceeds, is_symbolic
 from rabbet.trace.interpreter import typeof
 

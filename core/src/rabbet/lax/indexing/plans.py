@@ -22,7 +22,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.errors import NonConcreteBooleanIndexError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
@@ -35,9 +35,9 @@ from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic, reach_of
 from rabbet.runtime.arrays.array import Array
+from rabbet.trace.argument_origins import STATIC as MAKE_STATIC
+from rabbet.trace.argument_origins import origin
 from rabbet.trace.interpreter import typeof
-from rabbet.trace.origins import STATIC as MAKE_STATIC
-from rabbet.trace.origins import origin
 from rabbet.trace.tracer import Tracer
 
 INT32 = np.iinfo(np.int32)

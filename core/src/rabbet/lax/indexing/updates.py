@@ -15,8 +15,8 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
-from rabbet.lax import applying, broadcasting, making, shapes
+from rabbet.dtypes.array_protocol import array_of
+from rabbet.lax import broadcasting, creation, scatter_by_function, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.gathering import fill_of
 from rabbet.lax.indexing import boxes
@@ -145,9 +145,10 @@ class IndexedArray:
         if options.get("unique_indices") or not any(map(names_several, items)):
             # What is read out of range is dropped or, clipped, written back where it was read.
             reading = {**options, "mode": "clip"} if options.get("mode") is not None else options
-            return self.set(applying.one_array(func, func(self.get(**reading))), **options)
-        counts = making.full_like(self.array, 0, np.int32)
-        return applying.repeated(func, self.array, IndexedArray(counts, self.index).add(1, **options))
+            return self.set(scatter_by_function.one_array(func, func(self.get(**reading))), **options)
+        counts = creation.full_like(self.array, 0, np.int32)
+        counts = IndexedArray(counts, self.index).add(1, **options)
+        return scatter_by_function.repeated(func, self.array, counts)
 
 
 def names_several(item: Any) -> bool:
@@ -338,7 +339,7 @@ def scattered(
     """
     if how in SCATTERS:
         return put_arrays(x, values, entries, operands, SCATTERS[how], **options)
-    ones = making.full_like(x, 1)
+    ones = creation.full_like(x, 1)
     factors = put_arrays(ones, values, entries, operands, scatters.scatter_mul, **options)
     return combined(how, x, factors)
 

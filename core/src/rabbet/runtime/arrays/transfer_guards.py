@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import TransferError
-from rabbet.program.facts import Transfer
+from rabbet.program.hook_facts import Transfer
 from rabbet.runtime.platforms import hook_calls
 
 if TYPE_CHECKING:

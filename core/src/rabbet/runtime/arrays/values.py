@@ -9,7 +9,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.dtypes.array_givers import array_of
+from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.narrowing import narrowed, refuse_masked
 from rabbet.errors import ShardingError
 from rabbet.messages.function_names import describe_function

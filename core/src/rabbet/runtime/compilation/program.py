@@ -21,7 +21,7 @@ from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
 from rabbet.messages.signal_errors import is_of_handler
-from rabbet.program.facts import CompiledProgram, collectives_in
+from rabbet.program.hook_facts import CompiledProgram, collectives_in
 from rabbet.program.over_devices import memory_of
 from rabbet.runtime.arrays import callbacks, memory_exhausted
 from rabbet.runtime.arrays.array import Array

@@ -12,7 +12,7 @@ import collections
 import threading
 from typing import Any
 
-from rabbet.program.made_once import made_once
+from rabbet.program.once_per_process import made_once
 from rabbet.runtime.execution import multi_process
 from rabbet.runtime.jaxlib import adapter
 

@@ -4,7 +4,7 @@ On the CPU a program runs on the thread that calls it, and Python handles signal
 instructions only. So a compiled loop that does not end could not be interrupted. For a program on the main
 thread that has a loop with an unknown number of steps, there are two ways:
 
-- Loops that can be stopped (``rabbet.lowering.stopping``) run on the main thread. When a signal comes,
+- Loops that can be stopped (``rabbet.lowering.stop_flag``) run on the main thread. When a signal comes,
   Python's handler in C wakes a thread, which sets a flag that the loop reads. The program ends at once; its
   results are dropped, and Python handles the signal. If the handler raises nothing, the program runs again.
 - Other programs run on a helper thread, and the main thread waits where a signal can wake it. Changing
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet.config import config
-from rabbet.lowering import stopping
+from rabbet.lowering import stop_flag
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.jaxlib import adapter, interpreter_exit, raw_values
 
@@ -254,4 +254,4 @@ class Helper:
 
 def may_run_for_ever(jaxpr: Any) -> bool:
     """Whether a program has a loop of which it is not known that it ends."""
-    return next(stopping.endless(jaxpr), None) is not None
+    return next(stop_flag.endless(jaxpr), None) is not None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from jaxlib import _jax
 
-from rabbet.lowering.foreign import ForeignFunctions
+from rabbet.lowering.foreign_functions import ForeignFunctions
 
 # What only arguments and results of a whole program have: memory to give up, and a place over devices.
 OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.memory_kind")

@@ -15,7 +15,7 @@ from typing import Any
 from rabbet.config import Setting, config
 from rabbet.errors import MissingPluginError, PluginError
 from rabbet.messages.spelling import nearest
-from rabbet.program.made_once import made_once
+from rabbet.program.once_per_process import made_once
 
 GROUP = "rabbet.backends"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.config import config
 from rabbet.errors import ConfigError
 from rabbet.messages.tracebacks import folded
-from rabbet.program.made_once import made_once
+from rabbet.program.once_per_process import made_once
 from rabbet.runtime.jaxlib import adapter, interpreter_exit
 from rabbet.runtime.platforms.backends import default_registry
 from rabbet.runtime.platforms.clients import Clients

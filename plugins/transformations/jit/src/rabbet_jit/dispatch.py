@@ -162,7 +162,7 @@ def caller(jitted: Any) -> Any:
         try:
             leaves, treedef = trees.registry.flatten(given)
         except Exception as error:  # `slowly` meets it again, and says what it is
-            trees.lost_levels.give_back(error, given)
+            trees.recursion_levels.give_back(error, given)
             raise
         programs, numbers = known[treedef]
         for i in numbers:
@@ -179,7 +179,7 @@ def caller(jitted: Any) -> Any:
                 try:
                     leaves, treedef = trees.registry.flatten(args)
                 except Exception as error:
-                    trees.lost_levels.give_back(error, args)
+                    trees.recursion_levels.give_back(error, args)
                     raise
                 programs, numbers = quick.trees[treedef]
                 for i in numbers:

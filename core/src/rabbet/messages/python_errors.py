@@ -123,7 +123,7 @@ def in_short(x: Any, depth: int = 2) -> str:
     """A value in a few words; of an array its type, so that nothing is computed and nothing waited for.
 
     Example:
-      >>> from rabbet.messages.bare_errors import in_short
+      >>> from rabbet.messages.python_errors import in_short
       >>> in_short(np.ones((2, 3))), in_short([None, 1]), in_short("k" * 50)
       ('float64[2,3]', '[None, 1]', "'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...")
     """

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
+from rabbet.lax.creation import full
 from rabbet.lax.dynamic import widened
 from rabbet.lax.gathering import tuples_of
 from rabbet.lax.loops import while_loop
-from rabbet.lax.making import full
 from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import checks, elementwise, logic, reductions, scalar_programs
 from rabbet.primitives import scatter as scatters

@@ -11,7 +11,7 @@ from rabbet.lax.broadcasting import sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives import zeros
 from rabbet.primitives.checks import axis_in_range
-from rabbet.primitives.stored import from_physical
+from rabbet.primitives.extended_dtypes import from_physical
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.runtime.arrays.array import Array

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rabbet.config import config
-from rabbet.lax.staged import Body
+from rabbet.lax.staged_functions import Body
 from rabbet.messages.function_names import named_like
-from rabbet.runtime.compile_door import is_evaluating
+from rabbet.runtime.compile_for_plugins import is_evaluating
 from rabbet.runtime.housekeeping import on_clear_caches
 from rabbet.trace.named_axes import bound_axes
 

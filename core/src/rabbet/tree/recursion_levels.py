@@ -35,12 +35,12 @@ def give_back(
     ``keyed`` ``registry.flatten_with_path``. Call it once for each failure.
 
     Example:
-      >>> from rabbet.tree import lost_levels
+      >>> from rabbet.tree import recursion_levels
       >>> nested = [[{1: "a", "b": 2}]]
       >>> try:
       ...     rb.tree.registry.flatten(nested)
       ... except ValueError as error:
-      ...     lost_levels.give_back(error, nested)
+      ...     recursion_levels.give_back(error, nested)
     """
     # By its class: there may be no level left to call a function in C with.
     if error.__class__ is SystemError:

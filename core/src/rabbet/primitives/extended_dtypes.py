@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
-from rabbet.lowering.extended import EXTENDED, lowers_stored
+from rabbet.lowering.extended_dtypes import EXTENDED, lowers_stored
 from rabbet.primitives import batching
 from rabbet.primitives.no_tangent import no_tangent
 from rabbet.program.avals import ShapedArray
