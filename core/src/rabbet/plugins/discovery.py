@@ -2,9 +2,9 @@
 
 Everything here reads package metadata and imports no plugin. The everyday listing is the one that was kept
 by an earlier process (`listing_cache`), or else stevedore's, whose on-disk cache answers without opening
-each installed package; that cache has name, value and group but not the owner. Python's reader of metadata and
-stevedore are imported where they are needed, which takes as long as all of core. Nothing here is imported by
-``import rabbet``: the first touch of a plugin's name pays for it.
+each installed package; that cache has name, value and group but not the owner. Python's reader of metadata
+and stevedore are imported where they are needed, which takes as long as all of core. Nothing here is
+imported by ``import rabbet``: the first touch of a plugin's name pays for it.
 """
 
 from __future__ import annotations
