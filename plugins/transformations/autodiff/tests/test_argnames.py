@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 
+pytestmark = pytest.mark.needs("numpy")  # the methods of arrays
 X = np.array([1.0, 2.0, 3.0], "f4")
 
 

@@ -26,9 +26,12 @@ def cond(pred, *operands, linear=None, **keywords):
     return lax.cond(pred, *operands, **keywords)
 
 
+NUMBERS = (bool, int, float, complex)  # Python's: this module has a function `complex`, once it is asked for
+
+
 def dtype(x, *, align_type=None):
     """The dtype of an array, or what a dtype is called."""
-    is_value = isinstance(x, (bool, int, float, complex)) or (
+    is_value = isinstance(x, NUMBERS) or (
         hasattr(x, "shape") and not isinstance(x, (np.dtype, type))  # dtypes have one, too
     )
     return rb.dtypes.canonicalize(rb.typeof(x).dtype if is_value else x)
