@@ -1,4 +1,4 @@
-"""What there is once of each kind is kept as long as somebody holds it, and not for ever."""
+"""What there is once of each kind is kept as long as somebody holds it, and not forever."""
 
 import gc
 import subprocess

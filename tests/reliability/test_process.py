@@ -1,4 +1,4 @@
-"""The process lives: what once ended it, each in a child process."""
+"""Crashes, hangs and Ctrl-C: what once ended the process, each in a child process."""
 
 import os
 import sys

@@ -92,7 +92,7 @@ def lost(handler, monkeypatch):
 
 @pytest.mark.needs("jit")
 def test_no_signal_is_lost_while_a_loop_is_made_ready_and_runs(monkeypatch, lost):
-    """jaxlib looked for jax there, and dropped what a handler raised meanwhile: loops ran for ever."""
+    """jaxlib looked for jax there, and dropped what a handler raised meanwhile: loops ran forever."""
     x, made, stoppable = rb.device_put(np.ones(3, "float32")), [], interruptible.stoppable
     monkeypatch.setattr(interruptible, "stoppable", lambda *of: made.append(of) or stoppable(*of))
     rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).block_until_ready()

@@ -12,7 +12,7 @@ def array_of(x: Any) -> Any:
     """What an object gives by ``__jax_array__``; if that is such an object too, what that one gives.
 
     Raises:
-      TypeError: if it gives itself, or objects give each other, so that they could be asked for ever.
+      TypeError: if it gives itself, or objects give each other, so that they could be asked forever.
 
     Example:
       >>> from rabbet.extend.transform import array_of

@@ -93,7 +93,7 @@ class DTypeSpec:
         elements without a meaning to NumPy, so that no extension in C is needed. ``np.asarray(x, "float32")``
         gives the numbers then.
       mlir: its StableHLO element type, ``"bf16"``; None for a format that compilers do not know. With
-        ``codes`` it computes all the same; without, arrays of it are stored only.
+        ``codes`` it still computes; without, arrays of it are stored only.
       kind: ``b`` bool, ``i`` and ``u`` integers, ``f`` float, ``c`` complex, ``V`` none of these.
       above: names of the dtypes that promote to this one directly (``float*`` is a Python float).
       below: names of the dtypes that this one promotes to directly. One that is another package's is loaded

@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Alive:
-    """Objects by key, held weakly: whoever compares them by identity holds one, and finds the same again."""
+    """Objects by key, held weakly: code that compares them by identity holds one, and finds the same again."""
     def __init__(self) -> None: ...
     objects: Any
     def get(self, key: Any) -> Any: ...

@@ -2,7 +2,7 @@
 
 The pluggy manager is built at the first call, which is the first trace or compile of the process. Each
 plugin is called on its own: pluggy stops at the first implementation that raises, and here the
-others shall still run. A hook's exception becomes one warning that names the plugin.
+others must still run. A hook's exception becomes one warning that names the plugin.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Hooks:
         if self._callers is None:
             self._build()
 
-    # Building. No lock: importing a plugin while holding one can wait for ever (see manager.py).
+    # Building. No lock: importing a plugin while holding one can wait forever (see manager.py).
     # Two threads may both build; the results are equal and the last one stays.
 
     def _build(self) -> Any:

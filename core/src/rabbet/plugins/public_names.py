@@ -75,7 +75,7 @@ def names(manager: PluginManager | None = None, within: str = "") -> list[str]:
 
 def is_core_module(name: str) -> bool:
     """Whether core has a module of this name, which no plugin can then offer."""
-    # `from rabbet import extend` asks for the attribute before Python looks for the file, and that shall not
+    # `from rabbet import extend` asks for the attribute before Python looks for the file, and that must not
     # start the plugin system. Modules of plugins may lie in the same folder; they come through the manager.
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), *name.split("."))
     is_module = os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Alive:
-    """Objects by key, held weakly: whoever compares them by identity holds one, and finds the same again.
+    """Objects by key, held weakly: code that compares them by identity holds one, and finds the same again.
 
     Example:
       >>> from rabbet.extend.sharding import Alive
@@ -54,7 +54,7 @@ class Alive:
 
 def interned(most: int) -> Callable[[Callable[..., T]], functools._lru_cache_wrapper[T]]:
     """Decorator of a function that makes one object for each key. The ``most`` that were asked for last are
-    kept; of the others those that somebody holds, so that a process that goes on for ever does not grow.
+    kept; of the others those that somebody holds, so that a process that goes on forever does not grow.
     """
 
     def decorate(make: Callable[..., T]) -> functools._lru_cache_wrapper[T]:

@@ -25,7 +25,7 @@ class UnreducedKind(enum.Enum):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ManualAxisType:
     """Along which axes a value differs, along which it is a sum not added up yet, and along which its
-    gradient shall be one.
+    gradient should be one.
 
     Args:
       varying, unreduced, reduced: sets of names of axes; no name is in two of them.

@@ -99,7 +99,7 @@ class Primitive:
       place: the name of the parameter that is the ``Sharding`` over whose devices it has to run, where it
         has one.
       binds: the name of the parameter that holds the names of axes that its programs may communicate along.
-      endless: where it is a loop, a function from its operator to whether that may run for ever: such
+      endless: where it is a loop, a function from its operator to whether that may run forever: such
         programs are run so that Ctrl-C gives control back.
       doc: one sentence on what it computes.
       parameters: what its parameters mean, by name: ``{"by": "float: the factor"}``, which `rabbet explain`

@@ -220,7 +220,7 @@ class _Announced(NamedTuple):
 
 
 class BrokenAnnouncement(PluginError):
-    """The rule that a ``RuleSet`` has announced is not where it shall be."""
+    """The rule that a ``RuleSet`` has announced is not where it should be."""
 
 
 def announced_rule(module: str, name: str) -> Any:

@@ -164,7 +164,7 @@ _owners: dict[int, tuple] = {}  # by the identity of a weak reference: it, and w
 
 
 def on_clear_caches(forget: Callable[..., Any], of: Any = None) -> None:
-    """Call ``forget()`` whenever ``clear_caches`` is called; for whoever keeps compiled programs.
+    """Call ``forget()`` whenever ``clear_caches`` is called; for code that keeps compiled programs.
 
     Args:
       of: an object that may die: then it is ``forget(of)`` as long as the object lives, and nothing is kept

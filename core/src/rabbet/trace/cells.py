@@ -152,7 +152,7 @@ def exchange(cells: Sequence[Any], old: Sequence[Any], new: Sequence[Any]) -> bo
     """Replace the contents of cells of the current level all at once, if each is still the one that was read.
 
     Args:
-      old, new: for each cell, what was read and what shall be there.
+      old, new: for each cell, what was read and what should be there.
 
     Returns:
       whether it was done. False: another thread, or a callback, wrote to one of them in between.

@@ -131,7 +131,7 @@ def to_array(
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
     ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
-    a program, is not donated and is not handed out.
+    a program, is not donated and is not returned.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.

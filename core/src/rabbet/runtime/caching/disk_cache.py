@@ -304,7 +304,7 @@ class ProgramCache:
 
 def read_if_ours(path: Any) -> Any:
     """Return (content of the file, None), or (None, why it cannot be trusted). Follows no link."""
-    # Without O_NONBLOCK a pipe in place of a file would be waited for, for ever.
+    # Without O_NONBLOCK a pipe in place of a file would be waited for, forever.
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
         flags |= getattr(os, name, 0)

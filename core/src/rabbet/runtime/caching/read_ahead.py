@@ -107,7 +107,7 @@ class ReadAhead:
         later.start()
 
     def forget(self) -> None:
-        """Drop what nobody asked for; nothing is handed out any more."""
+        """Drop what nobody asked for; nothing is given any more."""
         with self._lock:
             self._ahead.clear()
 

@@ -304,7 +304,7 @@ def copy_within_client(raw: Any, raw_device: Any, sharding: SingleSharding, alwa
 
 
 def deleted(raw: Any) -> Exception:
-    """Return the error for using a deleted raw array (without asking jaxlib, which may hand out an
+    """Return the error for using a deleted raw array (without asking jaxlib, which may return an
     object)."""
     aval = raw.aval
     return DeletedArrayError(
@@ -333,7 +333,7 @@ def to_dlpack(raw: Any, stream: Any = None) -> Any:
     The process ends if the array is deleted or donated while the capsule or what was made of it lives; on a
     CPU `reading.to_dlpack` avoids that.
 
-    Raises DeletedArrayError, and ValueError for an array on several devices (jaxlib would hand out the first
+    Raises DeletedArrayError, and ValueError for an array on several devices (jaxlib would return the first
     shard). 2- and 4-bit integers have no DLPack form: jaxlib raises XlaRuntimeError.
     """
     if raw.is_deleted():

@@ -78,7 +78,7 @@ def _hold_aborts() -> None:
     """Let a thread that comes back from a program while Python ends sleep, in place of ending the process.
 
     Such a thread is taken down by `pthread_exit`, which unwinds C++ that must not be, and that calls
-    `abort`. Python 3.14 holds it for ever; here the handler of the signal does, for `HELD_SECONDS`: it is
+    `abort`. Python 3.14 holds it forever; here the handler of the signal does, for `HELD_SECONDS`: it is
     C's `sleep`, which takes the signal's number for seconds. What else aborts then does so afterwards.
     """
     faulthandler.disable()  # it would take its own handler away with ours

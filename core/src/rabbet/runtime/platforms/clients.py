@@ -1,7 +1,7 @@
 """PJRT clients: one per platform and process, made when first asked for.
 
 A client owns threads, so it does not survive `fork`: in the child its threads are gone and the first use
-would wait for ever. `Clients` therefore notices a fork (`os.register_at_fork`, installed with the first
+would wait forever. `Clients` therefore notices a fork (`os.register_at_fork`, installed with the first
 client; such a hook can never be taken out again, which is why the module does it only then) and every later
 use raises ForkedProcessError. Fast paths that keep executables at hand register with `on_fork` and drop
 them.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LISTS = {"xla_disable_hlo_passes"}
 # What XLA calls a platform in the names of its options, where that is not our word.
 FAMILIES = {"cuda": "gpu", "rocm": "gpu"}
-# What XLA calls the levels of effort, and what it is told where nearly nothing shall be optimized.
+# What XLA calls the levels of effort, and what it is told where nearly nothing should be optimized.
 EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 EMPTY = "func.func public @main() { return }"

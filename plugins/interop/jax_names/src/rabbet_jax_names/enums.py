@@ -4,7 +4,7 @@ import enum
 
 
 class CompilerEffortLevel(enum.IntEnum):
-    """How much the compiler shall do, for ``config.optimization_level`` and ``config.memory_fitting_level``;
+    """How much the compiler should do, for ``config.optimization_level`` and ``config.memory_fitting_level``;
     the values are XLA's.
 
     Example:

@@ -1,6 +1,6 @@
 """The settings of JAX that Rabbet calls otherwise, has no use for, or cannot follow, as tables.
 
-Programs set them by ``config.update("jax_...", value)`` and by ``JAX_...`` variables, and shall run without a
+Programs set them by ``config.update("jax_...", value)`` and by ``JAX_...`` variables, and must run without a
 change. What Rabbet has under the same name is a setting of core (or of the backend that it belongs to) with
 ``jax=True``.
 """

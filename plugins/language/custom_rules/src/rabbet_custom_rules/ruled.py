@@ -121,7 +121,7 @@ class RuledCall:
     """
 
     def __init__(self, fun, args, static, in_tree):
-        # Not the arrays: a program keeps the call, and shall not keep the tracers of one trace.
+        # Not the arrays: a program keeps the call, and must not keep the tracers of one trace.
         self.args = [a if i in static else None for i, a in enumerate(args)]
         self.fun, self.static, self.in_tree = fun, static, in_tree
         self.out_tree = None

@@ -71,7 +71,7 @@ def initialize(
       job_secret: a text of 16 characters or more that all processes of the job share and nobody else knows;
         None: ``RABBET_JOB_SECRET``, or the content of the file that ``RABBET_JOB_SECRET_FILE`` names, which
         ``rabbet launch`` and ``rabbet_ray`` make by themselves. Messages are signed with it, and what is not
-        is not believed. Without one, whoever reaches the coordinator may write in the name of any process.
+        is not believed. Without one, anyone who reaches the coordinator can write in any process's name.
 
     Raises:
       ConfigError: where it is not known which process this is, for a short secret, and for a file of one that

@@ -1,4 +1,4 @@
-"""Which process of how many this is, and where the coordinator shall be: what clusters tell in the
+"""Which process of how many this is, and where the coordinator should be: what clusters tell in the
 environment.
 
 Each way is a function of the environment (a mapping) that returns a ``Place``, or None where it is not that

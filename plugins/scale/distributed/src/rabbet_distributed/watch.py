@@ -143,7 +143,7 @@ class Watch(Overseer):
 
     def glance(self, others=()):
         """Read what there is to know: in a small group all beats, in a large one those of the next members,
-        of ``others`` (slots) and of those of whom somebody says that they are lost.
+        of ``others`` (slots) and of those that another process reports as lost.
         """
         if not self.in_ring:
             if self.group.count <= READ_BY_ALL or self.group.rank is None:

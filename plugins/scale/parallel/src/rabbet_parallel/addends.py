@@ -29,7 +29,7 @@ _alive = Alive()
 
 
 class Addends(OverDevices):
-    """Along which axes a value is a sum not added up yet, and along which its gradient shall be one.
+    """Along which axes a value is a sum not added up yet, and along which its gradient should be one.
 
     Args:
       mesh: an ``AbstractMesh``.

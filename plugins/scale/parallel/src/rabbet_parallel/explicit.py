@@ -139,7 +139,7 @@ class Explicit(OverDevices):
         """The error that says what to write."""
         shown = ", ".join([a.str_short() for a in avals])
         return ShardingError(
-            f"{op.primitive.name} of {shown}: {why}\n  to fix: say how the result shall lie with "
+            f"{op.primitive.name} of {shown}: {why}\n  to fix: say how the result should lie with "
             "out_sharding= where the function has it; bring operands together before, rb.reshard(x, "
             "P(...)); or leave it to the compiler, rabbet.sharding.auto_axes(f, out_sharding=P(...))"
         )

@@ -299,7 +299,7 @@ def all_to_all(op: Op, x: Any) -> Any:
 def refuse_cut_slices(x: Any) -> None:
     """Of an operand whose first dimension has a slice for each member."""
     if x.entries[0] is not None:
-        raise Ambiguous("it hands out slices along a dimension that is cut")
+        raise Ambiguous("it returns slices along a dimension that is cut")
 
 
 @explicit.primitive(to_addends)

@@ -147,7 +147,7 @@ class Pmapped:
         self.devices, self.backend, self.size = devices, backend, size
         self.who = f"pmap of {describe_function(fun)}"
         self.compiled, self.inner = {}, {}  # for each kind of call; the axes of each pmap within
-        # The same for arguments that are arrays which lie as they shall, by their placements.
+        # The same for arguments that are arrays which lie as they should, by their placements.
         self.placed: dict = {}
         on_clear_caches(Pmapped.clear_cache, of=self)
 

@@ -139,7 +139,7 @@ def refuse_absent(what: Any, differs: Any, bodies: Any) -> None:
                 for name in sorted(named_by(eqn.op) & differs, key=str):
                     raise ShardingError(
                         f"{primitive.name} along {name!r} stands in a {what} whose condition may differ "
-                        "between the devices along that axis: those that come to it would wait for ever for "
+                        "between the devices along that axis: those that come to it would wait forever for "
                         f"the others\n  to fix: communicate outside of the {what} and choose with rnp.where, "
                         "make the condition equal (lax.pmax), or give check_vma=False if it is equal anyway"
                     )

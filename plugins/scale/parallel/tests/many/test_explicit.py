@@ -177,7 +177,7 @@ def test_what_is_not_clear_is_an_error_that_says_what_to_write(name, arrays):
     for run in (f, jit(f)):
         with pytest.raises(ShardingError, match=words) as found:
             run(*args)
-        assert "to fix: say how the result shall lie with out_sharding=" in str(found.value)
+        assert "to fix: say how the result should lie with out_sharding=" in str(found.value)
 
 
 def test_told_how_results_lie(arrays):

@@ -197,7 +197,7 @@ def test_arrays_with_a_part_for_each_device():
 
 
 def test_arguments_of_another_kind_after_the_first_call():
-    """What was remembered of arrays that lie as they shall is not used for others."""
+    """What was remembered of arrays that lie as they should is not used for others."""
     doubled = rb.pmap(lambda x, y=1.0: x * 2 + y)
     x = np.arange(16, dtype=np.float32).reshape(8, 2)
     out = doubled(x)

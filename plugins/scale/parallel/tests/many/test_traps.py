@@ -1,4 +1,4 @@
-"""The runtime's traps on several devices: calls that end the process, wait for ever or give wrong numbers.
+"""The runtime's traps on several devices: calls that end the process, wait forever or give wrong numbers.
 
 Each has a guard in Rabbet and a test; the page "Many devices" lists them (docs/parallel.md). Those of one
 process are here, in the order of that list, but where a test says where else; those of several processes are

@@ -1,6 +1,6 @@
 """Which values of a program exist at the same time, from the order in which its instructions run.
 
-For compilers that do not hand out where they put buffers. A value lives from the instruction that makes it
+For compilers that do not tell where they put buffers. A value lives from the instruction that makes it
 to the last one that reads it; what is a name for another value (``get-tuple-element``, ``bitcast``), a loop's
 state, and an array that is updated in place take no memory of their own.
 """

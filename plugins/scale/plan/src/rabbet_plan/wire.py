@@ -1,4 +1,4 @@
-"""Messages of protocol buffers, read field by field: what XLA hands out of its programs and buffers.
+"""Messages of protocol buffers, read field by field: what XLA gives of its programs and buffers.
 
 The format is that of https://protobuf.dev/programming-guides/encoding/. The numbers of fields are a promise
 of their makers; those that are not asked for are passed over, so that newer messages can be read.

@@ -164,7 +164,7 @@ class Checkpoints:
         Args:
           step: its number; None: the latest.
           like: a pytree of the same structure with arrays or ``rb.ShapeDtypeStruct``s, which says the shapes
-            and dtypes to expect, and how the arrays shall lie. None: the structure is the one that was saved;
+            and dtypes to expect, and where the arrays should lie. None: the structure that was saved;
             its classes must be registered in this program.
           shardings: a ``Sharding`` or device, or a pytree of these that is a prefix of the state.
           partial: take what ``like`` has and leave out the rest; other kinds of containers will do, too.

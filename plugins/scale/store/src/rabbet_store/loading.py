@@ -1,4 +1,4 @@
-"""From rows of the manifest to leaves: their parts are read at once, and put together where they shall
+"""From rows of the manifest to leaves: their parts are read at once, and put together where they should
 lie.
 """
 
@@ -18,7 +18,7 @@ NOT_GIVEN = object()
 
 
 def places_for(shardings, structure, wanted):
-    """Where each leaf shall be: a ``Sharding``, a device, or None."""
+    """Where each leaf should be: a ``Sharding``, a device, or None."""
     if shardings is not None:
         full = structure.unflatten(range(structure.num_leaves))
         try:

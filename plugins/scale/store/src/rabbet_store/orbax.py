@@ -88,7 +88,7 @@ def put_together(found):
 
 
 def write(folder, state):
-    """Write a state as a checkpoint that Orbax restores, as NumPy arrays where it is not told how they shall
+    """Write a state as a checkpoint that Orbax restores, as NumPy arrays where it is not told how they should
     lie.
 
     Raises:

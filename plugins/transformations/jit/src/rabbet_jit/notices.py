@@ -1,4 +1,4 @@
-"""Warnings about what a program was given: large captured arrays, and arrays that are donated in vain."""
+"""Warnings about what a program was given: large captured arrays, and arrays that are donated without effect."""
 
 from __future__ import annotations
 

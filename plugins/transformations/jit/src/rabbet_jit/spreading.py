@@ -226,7 +226,7 @@ def layout_of(leaf: Any) -> Sharding | None:
 
 
 def device_of(signature: Signature) -> Device | None:
-    """The device that the arguments of ``trace`` or ``lower`` were put on or shall lie on, or None.
+    """The device that the arguments of ``trace`` or ``lower`` were put on or should lie on, or None.
 
     Raises:
       ValueError: for several.

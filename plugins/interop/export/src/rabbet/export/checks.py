@@ -89,7 +89,7 @@ def check_calls(name, text):
         raise ExportError(
             f"{name!r} was read from bytes, and calls native functions of this process: "
             f"{', '.join(refused)}\n"
-            "  to call it nevertheless, where you trust whoever made it: deserialize(blob, trusted=True)"
+            "  to call it nevertheless, if you trust its author: deserialize(blob, trusted=True)"
         )
 
 

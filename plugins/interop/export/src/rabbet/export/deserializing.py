@@ -39,7 +39,7 @@ def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     Loading looks at the description only; the program is compiled when it is called. A program computes, and
     can call native functions of this process, with attributes that it chooses itself: those that Python
     functions are called by take addresses of memory. So calls of others than the libraries of linear algebra
-    and what XLA brings are refused, unless you trust whoever made it.
+    and what XLA brings are refused, unless you trust its author.
 
     Args:
       blob: the bytes.

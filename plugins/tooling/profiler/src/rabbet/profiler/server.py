@@ -15,9 +15,9 @@ _server: list[Any] = []
 def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bool | None = None) -> Any:
     """Let viewers ask this process for a trace, at ``port``.
 
-    Whoever reaches the port can record what this process does. XLA's server has no choice of its address: it
-    listens on all interfaces of the machine, and this is said in a warning unless the call says that it is
-    known. A firewall, or a container, keeps others out.
+    Anyone who reaches the port can record what this process does. The address of XLA's server cannot be
+    chosen: it listens on all interfaces of the machine, and a warning says so unless the call says that it
+    is known. A firewall, or a container, keeps others out.
 
     Args:
       port: a free port.

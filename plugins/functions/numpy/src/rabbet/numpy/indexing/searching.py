@@ -2,7 +2,7 @@
 
 The shape of these results depends on the values, which a compiled program cannot have: outside of ``jit``
 the values are looked at; inside,
-``size`` says how long the result shall be.
+``size`` says how long the result should be.
 """
 
 from __future__ import annotations

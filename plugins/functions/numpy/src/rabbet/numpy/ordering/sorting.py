@@ -172,7 +172,7 @@ def top_k(
 
     Args:
       mode: ``"smallest"``: the smallest ones, from the smallest on; NaN counts as the largest of all.
-      sorted: False: in any order; here they are sorted all the same.
+      sorted: False: in any order; here they are sorted nevertheless.
 
     Raises:
       ValueError: for another ``mode``, complex numbers, or where there are fewer than ``k`` elements.

@@ -291,7 +291,7 @@ def order_of(terms: list[str], result: Any, sizes: dict[Any, Any], optimize: str
 
 
 def path_search(optimize: str, count: int) -> str:
-    """How NumPy shall look for the order of so many operands: the best one, if they are few."""
+    """How NumPy should look for the order of so many operands: the best one, if they are few."""
     if isinstance(optimize, (list, tuple)) and all(isinstance(step, tuple) for step in optimize):
         return ["einsum_path", *optimize]
     if optimize not in ("auto", True):

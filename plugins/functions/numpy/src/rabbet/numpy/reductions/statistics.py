@@ -176,7 +176,7 @@ def variance(
     correction: Any,
     mean: Value | None = None,
 ) -> tuple[Value | DType, ...]:
-    """The variance in the dtype of the computation, and the dtype that the result shall have."""
+    """The variance in the dtype of the computation, and the dtype that the result should have."""
     check(name, a)
     no_out(name, out)
     if correction is not None and ddof:

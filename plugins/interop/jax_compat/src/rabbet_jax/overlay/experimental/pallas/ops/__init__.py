@@ -4,5 +4,5 @@ OPEN = True
 OPEN_BELOW = True
 WHY = (
     "the kernels that JAX ships are run from its own files, and jax is not installed",
-    "install jax beside Rabbet, which serves it all the same",
+    "install jax beside Rabbet, which still serves it",
 )
