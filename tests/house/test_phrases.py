@@ -1,4 +1,4 @@
-"""Words that a reader must read twice, in documents and in what programs say: each with what to write instead."""
+"""Words that a reader must read twice, in documents and in messages: each with what to write instead."""
 
 import ast
 import pathlib

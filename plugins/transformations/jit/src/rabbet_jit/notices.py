@@ -1,4 +1,4 @@
-"""Warnings about what a program was given: large captured arrays, and arrays that are donated without effect."""
+"""Warnings about what a program was given: large captured arrays, and donations without effect."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def as_rabbet(
 ) -> Callable:
     """A function of PyTorch as a function of arrays, with gradients, of any order, in reverse mode.
 
-    Programs call it on the host while they run, by ``rb.pure_callback``, so on the CPU only. The backward pass
-    runs ``fun`` once more. Random numbers that it draws from PyTorch's generator are the same in both;
+    Programs call it on the host while they run, by ``rb.pure_callback``, so on the CPU only. The backward
+    pass runs ``fun`` once more. Random numbers that it draws from PyTorch's generator are the same in both;
     between calls they differ, and calls that are alike within one program may become one.
 
     Args:

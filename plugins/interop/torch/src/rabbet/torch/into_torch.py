@@ -1,8 +1,8 @@
 """Functions of Rabbet for PyTorch: tensors in, tensors out, and autograd goes through.
 
 A function becomes programs over flat lists of arrays, one for each structure of arguments and each choice of
-those that need gradients. The node that autograd sees holds the pullback that Rabbet made in the forward pass;
-where autograd differentiates the backward pass, too, that is a program of the same kind, of arguments and
+those that need gradients. The node that autograd sees holds the pullback that Rabbet made in the forward
+pass; where autograd differentiates the backward pass, too, that is a program of the same kind, of arguments and
 cotangents.
 """
 
@@ -141,7 +141,7 @@ class Program:
         return self.forwards[needed]
 
     def derivative(self, needed):
-        """The backward pass as a program: of the arguments and the cotangents of the results that have some."""
+        """The backward pass as a program: of the arguments and the cotangents of results that have some."""
         if needed not in self.derivatives:
 
             def run(given):
