@@ -41,7 +41,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 @folded
 class Unravel:
-    """From a vector back to a tree: a function, equal to another one that makes the same trees, so that it can
+    """From a vector back to a tree: a function, equal to another that makes the same trees, so that it can
     be a static argument of a compiled function.
     """
 

@@ -1,9 +1,9 @@
 """Functions of Rabbet for PyTorch: tensors in, tensors out, and autograd goes through.
 
-A function becomes programs over flat lists of arrays, one for each structure of arguments and each choice of
-those that need gradients. The node that autograd sees holds the pullback that Rabbet made in the forward
-pass; where autograd differentiates the backward pass, too, that is a program of the same kind, of arguments and
-cotangents.
+A function becomes programs over flat lists of arrays, one for each structure of arguments and each choice
+of those that need gradients. The node that autograd sees holds the pullback that Rabbet made in the forward
+pass; where autograd differentiates the backward pass, too, that is a program of the same kind, of arguments
+and cotangents.
 """
 
 from __future__ import annotations
