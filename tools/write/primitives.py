@@ -39,7 +39,7 @@ HEADINGS = {
     "contractions": "Products", "dynamic": "Slices at computed places",
     "gather": "Gather", "scatter": "Scatter", "branches": "Branches", "loops": "Loops", "scans": "Scans",
     "calls": "Calls", "barrier": "Barriers", "memories": "Memories", "platforms": "Platforms",
-    "precision": "Precision", "stored": "Stored elements", "no_tangent": "No derivative",
+    "precision": "Precision", "extended_dtypes": "Stored elements", "no_tangent": "No derivative",
 }  # fmt: skip
 
 
