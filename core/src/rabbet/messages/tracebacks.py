@@ -125,10 +125,12 @@ def fold_traceback(exception: Any, operation: str | None = None) -> Any:
     if way == "mark":
         mark(exception.__traceback__)
         return exception
-    if not getattr(exception, "__notes__", ()):  # an inner door has seen where it came from
-        note = python_errors.note_of(exception) or recursion_errors.note_of(exception)
-        if note is not None:
-            exception.add_note(note)
+    notes = getattr(exception, "__notes__", ())
+    note = None if notes else python_errors.note_of(exception)  # an inner door has seen where it came from
+    if note is None and set(notes) <= {_NOTE}:
+        note = recursion_errors.note_of(exception)  # an inner door sees the last of the calls alone
+    if note is not None:
+        exception.add_note(note)
     whole = whole_traceback(exception) if way == "cause" else None
     seen, pending, hidden = set(), [exception], 0
     while pending:

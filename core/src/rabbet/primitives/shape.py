@@ -414,12 +414,13 @@ def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> Shaped
         raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota: dimension {dimension} is out of range for the shape {tuple(shape)}")
+    made = ShapedArray(tuple(shape), dtype)  # a shape that no memory can hold is refused first
     # Fewer bits wrap around, as they do in StableHLO; positions of 32 bits would be negative.
     if dtypes.kind(dtype) in "iu" and dtypes.itemsize_bits(dtype) >= 32:
         last = shape[dimension] - 1
         if exceeds(last, dtypes.iinfo(dtype).max):
             raise ValueError(f"iota: {dtypes.canonicalize(dtype)} cannot hold {last}; take a wider dtype")
-    return ShapedArray(tuple(shape), dtype)
+    return made
 
 
 iota = Primitive("iota", iota_aval, doc="0, 1, 2, ... along a dimension")
