@@ -264,7 +264,7 @@ def test_copies():
     deep = copy.deepcopy(x)
     x.delete()
     assert deep.tolist() == shallow.tolist() == [1, 2]  # neither shares the deletion
-    buffers = [y.unsafe_buffer_pointer() for y in (deep, shallow, copy.copy(deep), deep.copy())]
+    buffers = [y.unsafe_buffer_pointer() for y in (deep, shallow, copy.copy(deep), copy.deepcopy(deep))]
     assert len(set(buffers)) == 4  # nor the memory: who writes into one through a pointer changes it alone
     tree = copy.deepcopy({"a": [deep]})
     assert tree["a"][0] is not deep and tree["a"][0].tolist() == [1, 2]
