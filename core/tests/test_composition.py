@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import composition, dtypes, lax
@@ -213,3 +214,16 @@ def test_dir_lists_core_and_what_plugins_offer():
 def test_core_modules_are_attributes():
     assert rb.extend.transform.Interpreter and rb.messages.source_positions.caller
     assert rb.runtime.arrays.array.Array is rb.Array
+
+
+@pytest.mark.needs("numpy")
+def test_methods_of_arrays_are_looked_up_once(monkeypatch):
+    """Each method asks for them, so nothing of the plugin system may run when it is called again."""
+    x = rb.device_put(np.ones(3, np.float32))
+    first = x.sum()
+
+    def resolved(name):
+        raise AssertionError(f"{name} was looked up again")
+
+    monkeypatch.setattr(composition, "public_name", resolved)
+    assert x.sum() == first and (x @ x).shape == ()

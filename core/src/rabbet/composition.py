@@ -237,7 +237,6 @@ def load_backends() -> None:
             registry.get(platform)
 
 
-@functools.cache
 def dtype_advice(name: str) -> str | None:
     """What to type for a dtype of one of our packages that is not installed."""
     from rabbet.plugins import catalogue, installing  # for messages alone
@@ -246,6 +245,7 @@ def dtype_advice(name: str) -> str | None:
     return None if home is None else installing.command(home)
 
 
+@functools.cache
 def array_methods() -> Any:
     """The object whose functions are the methods of arrays, such as ``x.sum``; asked for by each of them."""
     return public_name("Array.methods")
