@@ -79,3 +79,24 @@ def test_a_rule_that_raises_or_returns_no_cost_is_named():
     assert "test_costs.py" in failed.value.__notes__[0]
     with pytest.raises(TypeError, match=r"the 'cost' rule .* returned 5\.0; it returns a Cost"):
         cost_of(program(native("a_number", lambda op, x: 5.0)))
+
+
+@pytest.mark.needs("jit", "cpu", "lax.reduce", "lax.cumsum", "lax.fft")
+def test_counts_of_arrays_are_those_of_the_compiler():
+    """Within what it fuses or lays out otherwise; a transform by the count that FFTW's authors give."""
+    x = np.zeros((16, 32), np.float32)
+    images, kernel = np.zeros((2, 4, 9, 9), np.float32), np.zeros((6, 2, 3, 3), np.float32)
+    grouped = lambda x, w: lax.conv_general_dilated(x, w, (2, 2), "VALID", feature_group_count=2)
+    two = lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 4), (1, 4), "VALID")
+    by_hand = lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * b, (1,))
+    for f, args in ((grouped, (images, kernel)), (two, (x,)), (by_hand, (x,))):
+        told = rb.jit(f).lower(*args).cost_analysis()["flops"]
+        assert cost_of(program(f, *args)).flops == pytest.approx(told, rel=0.07)
+    assert cost_of(program(lambda x: lax.fft(x, "fft", (32,)), x.astype(np.complex64))).flops == 16 * 5 * 32 * 5
+    assert cost_of(program(lax.cumsum, x)).flops == 16 * 32
+
+
+@pytest.mark.needs("lax.custom_linear_solve")
+def test_programs_that_do_not_run_cost_nothing():
+    solved = lambda x: lax.custom_linear_solve(lambda v: v * 2.0, x, lambda matvec, b: b * 0.5, symmetric=True)
+    assert cost_of(program(solved)).flops == 32.0

@@ -143,7 +143,12 @@ def under_checkify(fn, args):
 def under_enclose(fn, args):
     import rabbet_enclose
 
-    return rabbet_enclose.enclose(lambda *xs: fn(*xs)[0])(*[(x, x) for x in args])
+    boxed = [i for i, x in enumerate(args) if rb.dtypes.kind(x.dtype) in "fc"] or list(range(len(args)))  # not indices
+
+    def of_boxed(*xs):
+        return fn(*[xs[boxed.index(i)] if i in boxed else x for i, x in enumerate(args)])[0]
+
+    return rabbet_enclose.enclose(of_boxed)(*[(args[i], args[i]) for i in boxed])
 
 
 INNER = {

@@ -54,7 +54,7 @@ class Op:
 
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule."""
-    def __init__(self, name: str, abstract: Any, *, kinds: Any = ..., multiple_results: Any = ..., doc: str = ..., adopt: Any = ..., effects: Any = ..., operands: Any = ..., is_call: Any = ..., decider: Any = ..., axis: Any = ..., endless: Any = ..., place: Any = ..., binds: Any = ..., parameters: Any = ...) -> None: ...
+    def __init__(self, name: str, abstract: Any, *, kinds: Any = ..., multiple_results: Any = ..., doc: str = ..., adopt: Any = ..., effects: Any = ..., operands: Any = ..., is_call: Any = ..., decider: Any = ..., axis: Any = ..., endless: Any = ..., place: Any = ..., binds: Any = ..., indices: Any = ..., parameters: Any = ...) -> None: ...
     name: Any
     kinds: Any
     effects: Any
@@ -63,6 +63,7 @@ class Primitive:
     abstract: Any
     adopt: Any
     operands: Any
+    indices: Any
     rules: Any
     decomposition: Any
     where: Any

@@ -7,18 +7,21 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.lowering.module import decomposed
 from rabbet.messages import function_names
 from rabbet.primitives.contractions import dot_general
+from rabbet.primitives.scatter import scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub
 from rabbet.program.jaxpr import Jaxpr, bodies_of
 from rabbet.rules import failures
 from rabbet.rules.tables import Decomposed, RuleTable
 
 if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
 
 
 class Cost(NamedTuple):
@@ -90,7 +93,7 @@ def reduction_cost(op: Any, *types: ShapedArray) -> Cost:
     return Cost(float(types[0].size - op.outs(types)[0].size), moved(op, types))
 
 
-@cost.kind("structural")
+@cost.kind("structural", "indexed")
 def structural_cost(op: Any, *types: ShapedArray) -> Cost:
     """Numbers elsewhere."""
     return Cost(0.0, moved(op, types), fuses=True)
@@ -104,18 +107,27 @@ def dot_cost(op: Any, *types: ShapedArray) -> Cost:
     return Cost(2.0 * op.outs(types)[0].size * depth, moved(op, types))
 
 
+@cost.primitive(scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max)
+def scatter_cost(op: Any, *types: ShapedArray) -> Cost:
+    """One operation for each number that comes in."""
+    return Cost(float(types[2].size), moved(op, types))
+
+
 @cost.otherwise
 def unknown_cost(op: Any, *types: ShapedArray) -> Cost:
     """Of what nobody says the bytes."""
     return Cost(0.0, moved(op, types))
 
 
-def cost_of(program: Jaxpr, *, own_only: bool = False, rounds: bool = True) -> Cost:
+def cost_of(
+    program: Jaxpr, *, own_only: bool = False, rounds: bool = True, counts: Callable[[Any], bool] | None = None
+) -> Cost:
     """What a program costs as it is written: loops of a known length count as often as they run, of branches
     the dearest counts, and ``while`` counts once.
 
     Args:
       own_only: count only operations whose primitive has a rule ``cost`` of its own.
+      counts: of those with a rule of their own, ``counts(eqn)`` says which are to be counted; by default all.
       rounds: False counts the body of every loop once, as estimates of XLA do.
 
     Example:
@@ -130,19 +142,34 @@ def cost_of(program: Jaxpr, *, own_only: bool = False, rounds: bool = True) -> C
     for eqn in program.equations:
         types = tuple([v.aval.bare for v in eqn.inputs])
         if "cost" in eqn.primitive.rules:
+            if counts is not None and not counts(eqn):
+                continue
             total = total + asked(eqn, eqn.primitive.rules["cost"], types)
             continue
-        bodies = [cost_of(body, own_only=own_only, rounds=rounds) for _, body in bodies_of(eqn.op)]
+        bodies = bodies_of(eqn.op)
         if bodies:
-            both = max(bodies) if eqn.primitive.decider == 0 else sum(bodies[1:], bodies[0])
-            total = total + both * (eqn.params.get("length", 1) if rounds else 1)
+            runs = eqn.primitive.rules.get("runs", each_once)(eqn.op, *types)
+            inner = [
+                cost_of(body, own_only=own_only, rounds=rounds, counts=counts)
+                * (times if rounds else min(times, 1))
+                for name, body in bodies
+                if (times := runs.get(name, runs.get("", 0)))
+            ]
+            if inner:
+                total = total + (max(inner) if eqn.primitive.decider == 0 else sum(inner[1:], inner[0]))
             continue
         rule = cost.lookup(eqn.primitive)
         if type(rule) is Decomposed:
-            total = total + cost_of(decomposed(eqn, rule.parts).jaxpr, own_only=own_only, rounds=rounds)
+            parts = decomposed(eqn, rule.parts).jaxpr
+            total = total + cost_of(parts, own_only=own_only, rounds=rounds, counts=counts)
         elif not own_only:
             total = total + asked(eqn, rule, types)
     return total
+
+
+def each_once(op: Op, *types: ShapedArray) -> dict[str, float]:
+    """How often an operation runs its programs, where its primitive has no rule ``runs``."""
+    return {"": 1}
 
 
 def asked(eqn: Any, rule: Any, types: tuple[ShapedArray, ...]) -> Cost:

@@ -55,8 +55,9 @@ def dynamic_slice_aval(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[
 
 
 dynamic_slice = Primitive(
-    "dynamic_slice", dynamic_slice_aval, adopt=1, doc="a box of x at computed positions"
-)
+    "dynamic_slice", dynamic_slice_aval, kinds=("indexed",), adopt=1,
+    doc="a box of x at computed positions",
+)  # fmt: skip
 
 
 @dynamic_slice.rule("lower")
@@ -95,7 +96,8 @@ def dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *starts: Shap
 dynamic_update_slice = Primitive(
     "dynamic_update_slice",
     dynamic_update_slice_aval,
-    kinds=("shapeless",),
+    kinds=("indexed", "shapeless"),
+    indices=slice(2, None),
     adopt=2,
     doc="x with a box at computed positions replaced",
 )

@@ -171,7 +171,9 @@ def check_batching(
         )
 
 
-gather = Primitive("gather", gather_aval, doc="windows of x at computed positions, side by side")
+gather = Primitive(
+    "gather", gather_aval, kinds=("indexed",), doc="windows of x at computed positions, side by side"
+)
 
 
 # ----------------------------------------------------------------------------------------------- lowering

@@ -159,7 +159,8 @@ def select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 select_n = Primitive(
-    "select_n", select_n_aval, kinds=("elementwise", "finite_slope"), adopt=1, operands=("which", "*cases"),
+    "select_n", select_n_aval, kinds=("elementwise", "finite_slope", "indexed"), adopt=1,
+    operands=("which", "*cases"), indices=slice(0, 1),
     doc="cases[which], elementwise; a boolean selector takes the second case where it is true",
 )  # fmt: skip
 

@@ -52,6 +52,11 @@ scan = Primitive(
 )  # fmt: skip
 
 
+@scan.rule("runs")
+def runs_of_scan(op: Op, *types: ShapedArray) -> dict[str, float]:
+    return {"jaxpr": op.params["length"]}
+
+
 def parts_of_scan(op: Site | Op, values: tuple[Linear | Value, ...]) -> Any:
     """Operands by use: constants, initial carries, scanned arrays."""
     n, m = op.params["consts"], op.params["carry"]

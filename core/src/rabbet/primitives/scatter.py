@@ -104,6 +104,9 @@ def scatter_aval(
     return x
 
 
+INDICES = slice(1, 2)  # of the operands x, indices, updates
+
+
 def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str) -> Primitive:
     """Make a scatter primitive.
 
@@ -126,7 +129,8 @@ def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str)
         checks.accept(name, accepts, x)
         return scatter_aval(name, x, indices, updates, dimension_numbers)
 
-    primitive = Primitive(name, abstract, kinds=("shapeless",), doc=doc)
+    kinds = ("shapeless",) if hlo else ("indexed", "shapeless")  # one that combines computes new elements
+    primitive = Primitive(name, abstract, kinds=kinds, indices=None if hlo else INDICES, doc=doc)
 
     @primitive.rule("lower")
     def lower_scatter(op: Site, x: str, indices: str, updates: str) -> str:

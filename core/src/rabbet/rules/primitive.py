@@ -99,6 +99,8 @@ class Primitive:
       place: the name of the parameter that is the ``Sharding`` over whose devices it has to run, where it
         has one.
       binds: the name of the parameter that holds the names of axes that its programs may communicate along.
+      indices: for the kind ``indexed``, the slice of its operands that are indices and not data; by default
+        all but the first.
       endless: where it is a loop, a function from its operator to whether that may run forever: such
         programs are run so that Ctrl-C gives control back.
       doc: one sentence on what it computes.
@@ -135,6 +137,7 @@ class Primitive:
         endless: Any = None,
         place: Any = None,
         binds: Any = None,
+        indices: slice | None = None,
         parameters: Any = None,
     ) -> None:
         unknown = [kind for kind in kinds if kind not in KINDS]
@@ -156,6 +159,12 @@ class Primitive:
         self.operands = tuple(operands)
         self.is_call, self.decider, self.axis, self.endless = is_call, decider, axis, endless
         self.place, self.binds = place, binds
+        if indices is not None and "indexed" not in kinds:
+            raise ValueError(
+                f"primitive {name!r} says which of its operands are indices, and not that it is of the kind "
+                "'indexed'\n  to fix: add 'indexed' to its kinds, or leave `indices` out"
+            )
+        self.indices = slice(1, None) if indices is None and "indexed" in kinds else indices
         self._said = parameters
         self._rules = {}
         # Read only: the way in is `rule`, which refuses a second one.

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from rabbet.rules.primitive import Primitive
 
 KINDS = (
-    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "reduction", "body",
-    "effect", "finite_slope", "distinct", "shapeless",
+    "elementwise", "increasing", "decreasing", "linear", "bilinear", "structural", "indexed",
+    "reduction", "body", "effect", "finite_slope", "distinct", "shapeless",
 )  # fmt: skip
 """The laws that a primitive can declare and a table can have rules for."""
 

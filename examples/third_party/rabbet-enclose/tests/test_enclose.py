@@ -5,6 +5,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
+from rabbet.extend.primitive import dynamic_slice
 from rabbet_enclose import Box
 
 
@@ -20,7 +21,13 @@ def of_a_vector(x):
     return rnp.sum(rnp.exp(x) * 2.0 - x.reshape(-1))
 
 
-FUNCTIONS = [smooth, through_jit, lambda x: -x * x, of_a_vector]
+def by_indices(x):
+    turned = rnp.take(x, np.array([2, 0, 1]), mode="clip")
+    moved = lax.dynamic_update_slice(turned, lax.dynamic_slice(x, (1,), (2,)), (0,))
+    return rnp.where(np.array([True, False, True]), moved, x)
+
+
+FUNCTIONS = [smooth, through_jit, lambda x: -x * x, of_a_vector, by_indices]
 LO, HI = np.float32([-1.0, 0.25, 0.5]), np.float32([-0.5, 0.75, 2.0])
 
 
@@ -51,6 +58,11 @@ def test_a_box_of_width_zero_is_evaluation(fn):
 def test_jit_of_enclose(fn):
     compiled, eager = rb.jit(rb.enclose(fn))(Box(LO, HI)), rb.enclose(fn)(Box(LO, HI))
     np.testing.assert_allclose(compiled, eager, rtol=1e-5, atol=1e-6)
+
+
+def test_an_index_that_lies_in_a_box_is_refused():
+    with pytest.raises(TypeError, match="dynamic_slice: an index that lies in a box chooses no one element"):
+        rb.enclose(lambda x, i: dynamic_slice(x, i, slice_sizes=(1,)))((LO, HI), (np.int32(0), np.int32(2)))
 
 
 def test_vmap_of_enclose_is_a_loop_over_boxes():

@@ -18,7 +18,8 @@ from rabbet.testing import (
     check_transformation,
     driver,
 )  # fmt: skip
-from rabbet.testing.draws import some
+from rabbet.testing.checks import check_kinds
+from rabbet.testing.draws import scalar, some
 from rabbet.testing.passes import random_program
 from rabbet.testing.programs import PROGRAMS, Program
 from rabbet.testing.rows import elementwise, shape
@@ -57,6 +58,14 @@ def test_a_wrong_value_is_found():
 def test_a_false_kind_is_found():
     with pytest.raises(LawError, match="declares the kind 'decreasing'"):
         check_primitive(row_of(tripling("falling_of_kit", ("decreasing", "elementwise"))))
+
+
+def test_a_false_choice_by_index_is_found():
+    primitive = Primitive("near_index_of_kit", lambda x, i: x.update(shape=()), kinds=("indexed",), adopt=1)
+    primitive.decompose(lambda op, x, i: lax.mul(lax.index_in_dim(x, 0, keepdims=False), 1.5))
+    row = Row(primitive, lambda x, i: 1.5 * x[0], (some(3), scalar(0, 2, dtype="int32")), ("float32",), orders=0)
+    with pytest.raises(LawError, match="declares the kind 'indexed', but it changes the values of elements"):
+        check_kinds(row)
 
 
 def test_a_wrong_derivative_is_found():

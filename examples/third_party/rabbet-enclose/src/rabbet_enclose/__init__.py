@@ -31,6 +31,14 @@ def decreasing(op: Op, *boxes: Box) -> Box:
     return Box(op(*(b.hi for b in boxes)), op(*(b.lo for b in boxes)))
 
 
+@rules.kind("indexed")
+def indexed(op: Op, *boxes: Box) -> Box:
+    """Elements are taken from both corners alike, so the indices must be one and the same in the whole box."""
+    if any(b.lo is not b.hi for b in boxes[op.primitive.indices]):
+        raise TypeError(f"{op.primitive.name}: an index that lies in a box chooses no one element")
+    return increasing(op, *boxes)
+
+
 @rules.primitive(lax.sub)
 def sub(op: Op, x: Box, y: Box) -> Box:
     return Box(op(x.lo, y.hi), op(x.hi, y.lo))

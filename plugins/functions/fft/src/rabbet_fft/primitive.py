@@ -10,10 +10,11 @@ conjugate terms counts twice on one side and half on the other.
 """
 
 import enum
-from math import prod
+from math import log2, prod
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.extend.cost import Cost
 from rabbet.extend.native import compiler_has
 from rabbet.extend.primitive import Batched, Primitive, accept, broadcast_in_dim, full_of_type, move_axis, pad
 from rabbet.extend.transform import typeof
@@ -79,6 +80,18 @@ def real_dtype(dtype):
 
 
 fft = Primitive("fft", fft_aval, kinds=("linear",), doc="the discrete Fourier transform")
+
+
+@fft.rule("cost")
+def fft_cost(op, x):
+    """5 n log2(n) for n complex numbers, as the authors of FFTW count, and half of it for real ones."""
+    (out,) = op.outs((x,))
+    n = prod(op.params["fft_lengths"])
+    whole = x if op.params["fft_type"] is RFFT else out  # the larger one where one side is cut in half
+    transforms = whole.size / n if n else 0.0
+    each = 5.0 * n * log2(n) if n > 1 else 0.0
+    flops = transforms * each * (0.5 if op.params["fft_type"] in (RFFT, IRFFT) else 1.0)
+    return Cost(flops, float(x.nbytes + out.nbytes))
 
 
 @fft.rule("explicit")

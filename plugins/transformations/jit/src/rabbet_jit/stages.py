@@ -16,7 +16,7 @@ from rabbet.extend.backend import (
 )
 from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
-from rabbet.extend.passes import ClosedJaxpr, consts_as_inputs
+from rabbet.extend.passes import ClosedJaxpr, Jaxpr, Var, consts_as_inputs
 from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
 from rabbet.extend.wrapping import is_of_handler
@@ -31,6 +31,7 @@ from rabbet_jit.stage import Stage
 
 if TYPE_CHECKING:
     from rabbet import Device
+    from rabbet.extend.passes import Equation
     from rabbet.extend.sharding import DeviceGroup, Sharding, Spread
     from rabbet.typing import Value
 
@@ -90,6 +91,12 @@ class Traced(Stage):
 
 
 @folded
+def calls_a_function(eqn: Equation, platform: str) -> bool:
+    """Whether an operation is a call of a native function on a platform, of which its compiler knows nothing."""
+    alone = Jaxpr([v for v in dict.fromkeys(eqn.inputs) if type(v) is Var], eqn.outputs, [eqn])
+    return "stablehlo.custom_call" in lower_program(alone, platform, keep_unused=True).module.text
+
+
 class Lowered(Stage):
     """A function as StableHLO text for one platform.
 
@@ -157,7 +164,11 @@ class Lowered(Stage):
         if "stablehlo.custom_call" in self.lowering.module.text:
             from rabbet.extend.cost import cost_of  # few programs ask
 
-            own = cost_of(self.lowering.jaxpr, own_only=True, rounds=False)
+            platform = self.lowering.platform
+            own = cost_of(
+                self.lowering.jaxpr, own_only=True, rounds=False,
+                counts=lambda eqn: calls_a_function(eqn, platform),
+            )  # fmt: skip
             unknown = max(-found.pop("optimal_seconds", 0.0), 0.0)  # each such call is a -1 in the sums
             for name, more in zip(("flops", "bytes accessed"), own[:2], strict=True):
                 found[name] = found.get(name, 0.0) + unknown + more

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 # Laws from which it follows that a derivative is finite where the value is.
-TAME = frozenset(["linear", "bilinear", "structural", "finite_slope"])
+TAME = frozenset(["linear", "bilinear", "structural", "indexed", "finite_slope"])
 
 
 def guarded(index: Value, count: int, branch: Jaxpr, number: int, operands: list[Value]) -> list[Value]:

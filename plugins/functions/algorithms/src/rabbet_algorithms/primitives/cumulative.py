@@ -11,6 +11,7 @@ numbers from element to element.
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.extend.cost import Cost
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
     Batched,
@@ -60,6 +61,11 @@ def cumulative(name, accepts, doc, *, kinds=()):
         return x
 
     primitive = Primitive(name, abstract, kinds=kinds, doc=doc)
+
+    @primitive.rule("cost")
+    def one_step_each(op, x):
+        slow = 2.0 * x.size if primitive.name == "cumlogsumexp" else 0.0
+        return Cost(float(x.size), 2.0 * x.nbytes, slow)
 
     @primitive.rule("explicit")
     def as_operand(op, x):

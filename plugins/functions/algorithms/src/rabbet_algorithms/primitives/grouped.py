@@ -13,6 +13,7 @@ long.)
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.extend.cost import Cost
 from rabbet.extend.primitive import (
     Batched,
     Dual,
@@ -62,6 +63,15 @@ grouped_outer = Primitive(
     outer_type,
     doc="for each i the rows from starts[i] to ends[i], transposed, times those of another",
 )
+
+
+@grouped_dot.rule("cost")
+@grouped_outer.rule("cost")
+def grouped_cost(op, lhs, rhs, starts, ends):
+    """Each row is multiplied once, whatever the number of groups."""
+    (out,) = op.outs((lhs, rhs, starts, ends))
+    flops = 2.0 * lhs.shape[0] * lhs.shape[1] * rhs.shape[-1]
+    return Cost(flops, float(lhs.nbytes + rhs.nbytes + out.nbytes))
 
 
 # ------------------------------------------------------------------------------- the loop over tiles

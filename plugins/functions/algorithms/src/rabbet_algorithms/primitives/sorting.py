@@ -8,8 +8,11 @@ arrays are then read at those positions. On a CPU a million floats take a fifth 
 floats with all their cases takes, and three arrays a fifth of sorting them together.
 """
 
+from math import log2
+
 import numpy as np
 from rabbet import dtypes
+from rabbet.extend.cost import Cost
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
     Batched,
@@ -65,6 +68,13 @@ sort = Primitive(
     multiple_results=True,
     doc="arrays sorted along a dimension by the first num_keys of them",
 )
+
+
+@sort.rule("cost")
+def sort_cost(op, *operands):
+    """n log2(n) comparisons of n elements, and a pass over what is sorted."""
+    n = max(operands[0].shape[op.params["dimension"]], 1)
+    return Cost(operands[0].size * log2(n), 2.0 * sum([x.nbytes for x in operands]))
 
 
 @sort.rule("explicit")
@@ -235,6 +245,12 @@ top_k = Primitive(
     multiple_results=True,
     doc="the k largest elements along the last dimension, and where they are",
 )
+
+
+@top_k.rule("cost")
+def top_k_cost(op, x):
+    """A heap of k elements, which each element may enter."""
+    return Cost(x.size * log2(op.params["k"] + 1), float(x.nbytes + sum([t.nbytes for t in op.outs((x,))])))
 
 
 @top_k.rule("explicit")

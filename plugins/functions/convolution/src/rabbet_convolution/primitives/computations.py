@@ -76,6 +76,11 @@ reduce = Primitive(
 )  # fmt: skip
 
 
+@reduce.rule("runs")
+def runs_of_reduce(op, *types):
+    return {"computation": types[0].size - op.outs(types)[0].size}
+
+
 def _emit_region(op, hlo, attributes, names):
     program = without_calls(op["computation"])
     ins, outs = (", ".join([a.mlir for a in avals]) for avals in (op.in_avals, op.out_avals))
@@ -173,6 +178,11 @@ reduce_window = Primitive(
     "reduce_window", reduce_window_aval, kinds=("body", "shapeless"), multiple_results=True,
     doc="the elements of each window of arrays, combined by a computation",
 )  # fmt: skip
+
+
+@reduce_window.rule("runs")
+def runs_of_reduce_window(op, *types):
+    return {"computation": op.outs(types)[0].size * (prod(op.params["window"].sizes) - 1)}
 
 
 @reduce_window.rule("lower")

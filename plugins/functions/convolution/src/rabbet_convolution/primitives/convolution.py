@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from rabbet import dtypes
+from rabbet.extend.cost import Cost
 from rabbet.extend.primitive import (
     Batched,
     Linear,
@@ -135,6 +136,15 @@ conv_general_dilated = Primitive(
     "conv_general_dilated", conv_aval, kinds=("bilinear", "shapeless"),
     doc="products of a kernel with windows of an array, summed over each window and the input features",
 )  # fmt: skip
+
+
+@conv_general_dilated.rule("cost")
+def conv_cost(op, x, w):
+    """A multiplication and an addition for each element of the kernel that an element of the result reads."""
+    (out,) = op.outs((x, w))
+    features = w.shape[op.params["dimension_numbers"].rhs_spec[0]]
+    flops = 2.0 * out.size * w.size / features if features else 0.0
+    return Cost(flops, float(x.nbytes + w.nbytes + out.nbytes))
 
 
 @conv_general_dilated.rule("explicit")

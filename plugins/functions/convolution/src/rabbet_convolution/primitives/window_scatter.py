@@ -5,6 +5,7 @@ chosen so far with the next one of its window (true keeps it), and ``scatter`` c
 chosen place with the source's element for that window.
 """
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ select_and_scatter = Primitive(
     "select_and_scatter", select_and_scatter_aval, kinds=("body",),
     doc="a source's elements combined at the places that a comparison chooses in each window of an array",
 )  # fmt: skip
+
+
+@select_and_scatter.rule("runs")
+def runs_of_select_and_scatter(op, x, source, init):
+    """One comparison less than a window has elements, and one sum, for each element of the source."""
+    return {"select": source.size * (prod(op.params["window"].sizes) - 1), "scatter": source.size}
 
 
 @select_and_scatter.decompose

@@ -4,6 +4,9 @@ One parameter, ``window``. The derivative of a sum spreads back by another sum o
 extreme goes to the first element of each window that is the extreme (see ``window_choices``).
 """
 
+from math import prod
+
+from rabbet.extend.cost import Cost
 from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, pad
 from rabbet.extend.rules import extreme
 from rabbet.extend.transform import typeof
@@ -40,6 +43,11 @@ def over_windows(name, hlo, accepts, start, doc, *, kinds=()):
             f"  ^bb0(%a: {t}, %b: {t}):\n    %c = {hlo} %a, %b : {t}\n    stablehlo.return %c : {t}\n"
             f"  }}) : ({op.in_avals[0].mlir}, {t}) -> {op.out.mlir}"
         )
+
+    @primitive.rule("cost")
+    def cost_of_windows(op, x):
+        (out,) = op.outs((x,))
+        return Cost(float(out.size * (prod(op.params["window"].sizes) - 1)), float(x.nbytes + out.nbytes))
 
     @primitive.rule("explicit")
     def window_entries(op, x):

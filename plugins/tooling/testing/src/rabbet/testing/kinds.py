@@ -112,6 +112,26 @@ def structural(row, seed):
     _require(before == np.exp(fn(*arrays)), row, "structural", "it changes the values of elements")
 
 
+def indexed(row, seed):
+    """Elements of the operands that are no indices are copied, never looked at; or else a value that no
+    operand has, which stands for what lies outside.
+    """
+    fn, arrays = _sampled(row, seed)
+    at = range(len(arrays))[row.primitive.indices]
+    data = [i for i in range(len(arrays)) if i not in at]
+    if any(dtypes.kind(arrays[i].dtype) not in "fc" for i in data):
+        return
+    plain, mapped = fn(*arrays), fn(*[np.exp(a) if i in data else a for i, a in enumerate(arrays)])
+    there = np.isin(plain, np.concatenate([arrays[i].ravel() for i in data]))
+    outside = np.isnan(plain) if np.isnan(plain).any() else plain == mapped
+    _require(
+        np.where(there, mapped == np.exp(plain), outside), row, "indexed", "it changes the values of elements"
+    )
+    _require(
+        all(dtypes.kind(arrays[i].dtype) in "iub" for i in at), row, "indexed", "its indices are no integers"
+    )
+
+
 def reduction(row, seed):
     """It has the parameter ``axes``, removes those dimensions, and treats the places of the others alike."""
     fn, (x,) = _sampled(row, seed)
@@ -140,7 +160,7 @@ def body(row, seed):
 
 KIND_LAWS = {
     "increasing": increasing, "decreasing": decreasing, "elementwise": elementwise, "linear": linear,
-    "bilinear": bilinear, "structural": structural, "reduction": reduction, "body": body,
+    "bilinear": bilinear, "structural": structural, "indexed": indexed, "reduction": reduction, "body": body,
 }  # fmt: skip
 
 __all__ = ["KIND_LAWS"]

@@ -55,6 +55,12 @@ linear_solve = Primitive(
 )  # fmt: skip
 
 
+@linear_solve.rule("runs")
+def runs_of_linear_solve(op: Op, *types: ShapedArray) -> dict[str, float]:
+    """The solver alone: the others are for derivatives."""
+    return {"solve": 1}
+
+
 @linear_solve.rule("lower")
 def lower_linear_solve(op: Site, *names: str) -> list[str]:
     return op.inline(op["solve"], names)

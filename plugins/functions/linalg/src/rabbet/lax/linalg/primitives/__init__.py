@@ -5,6 +5,7 @@ Backends write rules for them by their names (``RuleSet.later(..., owner="rabbet
 
 from rabbet.lax.linalg.primitives import (
     cholesky,
+    costs,
     eig,
     eigh,
     lu,
@@ -18,6 +19,6 @@ from rabbet.lax.linalg.primitives import (
 )
 
 __all__ = [
-    "cholesky", "eig", "eigh", "lu", "polar", "qr", "reductions", "svd", "triangular", "tridiagonal",
-    "updates",
+    "cholesky", "costs", "eig", "eigh", "lu", "polar", "qr", "reductions", "svd", "triangular",
+    "tridiagonal", "updates",
 ]  # fmt: skip
