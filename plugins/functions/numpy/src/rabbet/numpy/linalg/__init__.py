@@ -9,6 +9,7 @@ from rabbet.extend.functions import public_module as _public_module
 from rabbet.numpy.linalg.decompositions import *
 from rabbet.numpy.linalg.determinants import *
 from rabbet.numpy.linalg.inverses import *
+from rabbet.numpy.linalg.least_squares import *
 from rabbet.numpy.linalg.norms import *
 from rabbet.numpy.linalg.products import *
 from rabbet.numpy.linalg.systems import *

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from rabbet import dtypes, lax
-from rabbet.errors import ShapeError
+from rabbet import lax
 from rabbet.extend.functions import fused
-from rabbet.extend.transform import is_tracer
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.creation.matrices import eye
-from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
+from rabbet.numpy.linalg.arguments import inexact, square
 from rabbet.numpy.products.dots import matmul, operands
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.shaping import array_of
@@ -90,61 +88,6 @@ def inv(a: Value) -> Value:
     """
     a = square("inv", a)
     return by_factors(a, matrices.identity(a.aval.strong()))
-
-
-def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False) -> tuple[Value, ...]:
-    """The least-squares solution of ``a x = b``, the shortest if there are many, by singular values.
-
-    Args:
-      a: of shape ``(m, n)``.
-      b: of shape ``(m,)`` or ``(m, k)``.
-      rcond: singular values that are smaller relative to the largest count as zero; None: the machine
-        precision times ``max(m, n)``.
-      numpy_resid: return no residuals where ``m <= n`` or where the columns depend on each other, as NumPy
-        does. In a compiled function the columns are not known, and only the shapes count.
-
-    Returns:
-      ``(x, residuals, rank, s)``: the solution; the squared lengths of ``b - a x``, of shape ``(k,)``; an
-      int32 scalar; the singular values.
-
-    Example:
-      >>> a, b = rnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), rnp.array([1.0, 3.0, 5.0])
-      >>> rnp.linalg.lstsq(a, b)[0]
-      Array([1.       , 1.9999996], dtype=float32)
-    """
-    x, residuals, rank, s = least_squares(a, b, rcond, numpy_resid=numpy_resid)
-    if numpy_resid and not is_tracer(rank) and int(rank) < a.shape[1]:
-        residuals = lax.full((0,), 0, s.dtype)
-    return x, residuals, rank, s
-
-
-@fused(static=("numpy_resid",))
-def least_squares(
-    a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False
-) -> tuple[Value, ...]:
-    """``lstsq``, whose residuals depend on shapes alone."""
-    a, b = operands("lstsq", matrix("lstsq", a), inexact("lstsq", b))
-    if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
-        raise ShapeError(
-            f"lstsq takes a of shape (m, n) and b of shape (m,) or (m, k), got {a.aval.str_short()} and "
-            f"{b.aval.str_short()}"
-        )
-    columns = lax.expand_dims(b, (1,)) if b.ndim == 1 else b
-    u, s, vh = lax.linalg.svd(a, full_matrices=False)
-    eps = float(dtypes.finfo(a.dtype).eps)
-    rcond = eps * largest_size(a) if rcond is None else rcond
-    # A number that comes through a call may be wider than the matrix.
-    kept = lax.gt(s, lax.mul(lax.reduce_max(s, (0,)), lax.convert_element_type(rcond, s.dtype)))
-    inverse = lax.select(kept, lax.div(1.0, lax.select(kept, s, lax.full_like(s, 1))), lax.full_like(s, 0))
-    turned = matrices.product(matrices.adjoint(u), columns)
-    scaled = lax.mul(turned, matrices.beside(lax.convert_element_type(inverse, a.dtype), turned.shape, 1))
-    x = matrices.product(matrices.adjoint(vh), scaled)
-    rank = lax.reduce_sum(lax.convert_element_type(kept, dtypes.scalar_dtype(int)), (0,))
-    if numpy_resid and a.shape[0] <= a.shape[1]:
-        residuals = lax.full((0,), 0, s.dtype)
-    else:
-        residuals = lax.reduce_sum(lax.square(lax.abs(lax.sub(columns, matrices.product(a, x)))), (0,))
-    return x[:, 0] if b.ndim == 1 else x, residuals, rank, s
 
 
 @fused(static=("axes",))
@@ -227,4 +170,4 @@ def matrix_power(a: Value, n: int) -> Value:
         a = matmul(a, a)
 
 
-__all__ = ["inv", "lstsq", "matrix_power", "solve", "tensorinv", "tensorsolve"]
+__all__ = ["inv", "matrix_power", "solve", "tensorinv", "tensorsolve"]
