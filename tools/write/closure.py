@@ -143,7 +143,8 @@ def under_checkify(fn, args):
 def under_enclose(fn, args):
     import rabbet_enclose
 
-    boxed = [i for i, x in enumerate(args) if rb.dtypes.kind(x.dtype) in "fc"] or list(range(len(args)))  # not indices
+    numbers = [i for i, x in enumerate(args) if rb.dtypes.kind(x.dtype) in "fc"]
+    boxed = numbers or list(range(len(args)))  # indices stay what they are
 
     def of_boxed(*xs):
         return fn(*[xs[boxed.index(i)] if i in boxed else x for i, x in enumerate(args)])[0]

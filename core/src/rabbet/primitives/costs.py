@@ -120,7 +120,11 @@ def unknown_cost(op: Any, *types: ShapedArray) -> Cost:
 
 
 def cost_of(
-    program: Jaxpr, *, own_only: bool = False, rounds: bool = True, counts: Callable[[Any], bool] | None = None
+    program: Jaxpr,
+    *,
+    own_only: bool = False,
+    rounds: bool = True,
+    counts: Callable[[Any], bool] | None = None,
 ) -> Cost:
     """What a program costs as it is written: loops of a known length count as often as they run, of branches
     the dearest counts, and ``while`` counts once.

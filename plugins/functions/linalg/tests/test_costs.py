@@ -23,6 +23,10 @@ def tall():
     return np.zeros((M, N), np.float32)
 
 
+def values_alone(a):
+    return linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+
+
 @pytest.mark.parametrize(
     ("f", "array", "flops"),
     [
@@ -31,7 +35,7 @@ def tall():
         (linalg.lu, tall(), M * N**2 - N**3 / 3),
         (linalg.schur, square(), 25 * N**3),
         (linalg.hessenberg, square(), 10 * N**3 / 3),
-        (lambda a: linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False), square(), 10 * N**3),
+        (values_alone, square(), 10 * N**3),
         (lambda a: linalg.svd(a, compute_uv=False), tall(), 4 * M * N**2 - 4 * N**3 / 3),
         (lambda a: linalg.triangular_solve(a, a, left_side=True), square(), N**3),
     ],

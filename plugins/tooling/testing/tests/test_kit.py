@@ -63,7 +63,8 @@ def test_a_false_kind_is_found():
 def test_a_false_choice_by_index_is_found():
     primitive = Primitive("near_index_of_kit", lambda x, i: x.update(shape=()), kinds=("indexed",), adopt=1)
     primitive.decompose(lambda op, x, i: lax.mul(lax.index_in_dim(x, 0, keepdims=False), 1.5))
-    row = Row(primitive, lambda x, i: 1.5 * x[0], (some(3), scalar(0, 2, dtype="int32")), ("float32",), orders=0)
+    operands = some(3), scalar(0, 2, dtype="int32")
+    row = Row(primitive, lambda x, i: 1.5 * x[0], operands, ("float32",), orders=0)
     with pytest.raises(LawError, match="declares the kind 'indexed', but it changes the values of elements"):
         check_kinds(row)
 

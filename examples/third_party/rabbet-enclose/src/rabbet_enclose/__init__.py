@@ -33,7 +33,7 @@ def decreasing(op: Op, *boxes: Box) -> Box:
 
 @rules.kind("indexed")
 def indexed(op: Op, *boxes: Box) -> Box:
-    """Elements are taken from both corners alike, so the indices must be one and the same in the whole box."""
+    """Both corners are taken at the same places, so the indices must not depend on the box."""
     if any(b.lo is not b.hi for b in boxes[op.primitive.indices]):
         raise TypeError(f"{op.primitive.name}: an index that lies in a box chooses no one element")
     return increasing(op, *boxes)

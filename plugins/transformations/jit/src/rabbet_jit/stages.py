@@ -90,13 +90,13 @@ class Traced(Stage):
         return Lowered(self, platform)
 
 
-@folded
 def calls_a_function(eqn: Equation, platform: str) -> bool:
-    """Whether an operation is a call of a native function on a platform, of which its compiler knows nothing."""
+    """Whether an operation calls a native function on a platform, of which its compiler knows nothing."""
     alone = Jaxpr([v for v in dict.fromkeys(eqn.inputs) if type(v) is Var], eqn.outputs, [eqn])
     return "stablehlo.custom_call" in lower_program(alone, platform, keep_unused=True).module.text
 
 
+@folded
 class Lowered(Stage):
     """A function as StableHLO text for one platform.
 
