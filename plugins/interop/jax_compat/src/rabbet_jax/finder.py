@@ -20,8 +20,8 @@ from rabbet.errors import MissingPluginError
 
 from rabbet_jax.defaults import take_defaults, take_name, take_words
 from rabbet_jax.inner_names import BROUGHT, HOMES, INNER
-from rabbet_jax.level import JAX_VERSION, numbers
-from rabbet_jax.touched import absent
+from rabbet_jax.jax_version import JAX_VERSION, numbers
+from rabbet_jax.missing_names import absent
 
 OVERLAY = "rabbet_jax.overlay"
 # The variable of the environment under which every Python process serves jax: rabbet_jax_compat.pth reads it.
