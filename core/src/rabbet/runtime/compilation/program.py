@@ -443,11 +443,8 @@ def _load(client: Any, lowering: Any, device: Any, build: Any, key: str, among: 
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
-            exe = (
-                None
-                if among is None
-                else multi_process_compilation.fetched(client, among, key, devices, build)
-            )
+            if among is not None:
+                exe = multi_process_compilation.fetched(client, among, key, devices, build)
             fetched = exe is not None
             if exe is None:
                 exe = _compiled(client, lowering, devices, build, calls)

@@ -1,10 +1,11 @@
 """How long a step may take: each part of the program against the peaks of the hardware.
 
 The model: an instruction takes as long as its arithmetic or as its traffic with the memory, whichever is more
-(the roofline of Williams, Waterman and Patterson, 2009); a collective operation as ``collective_times`` says; what
-goes to the host's memory and back as long as the bytes of the busier way take. The step takes at least the longest
-of the three sums, where each hides behind the others, and at most all of them, one after the other, if the
-peaks were reached. They are not: real steps take longer than ``least``, and often than ``most``.
+(the roofline of Williams, Waterman and Patterson, 2009); a collective operation as ``collective_times`` says;
+what goes to the host's memory and back as long as the bytes of the busier way take. The step takes at least
+the longest of the three sums, where each hides behind the others, and at most all of them, one after the
+other, if the peaks were reached. They are not: real steps take longer than ``least``, and often than
+``most``.
 """
 
 from __future__ import annotations

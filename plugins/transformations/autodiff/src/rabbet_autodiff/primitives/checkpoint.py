@@ -2,9 +2,9 @@
 which gives a value a name for policies to speak of.
 
 Any interpreter goes through the body. Reverse mode splits it (``checkpoint_splitting``): the half that runs
-forward hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes
-the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
-computed all this before, and keep it.
+forward hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``,
+computes the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find
+out that it computed all this before, and keep it.
 
 ``value_or_rule`` stands for the forward rule of a function with a derivative of its own that asks for
 ``optimize_remat``: where a ``checkpoint`` throws the residuals away, its half that runs forward computes the

@@ -1,8 +1,8 @@
 """The product of a matrix that is stored by rows with a dense one, as one primitive.
 
-It is decomposed into the gather, multiplication and scatter of ``gather_scatter_products``; a backend may have
-a library for it, as the CPU does (``rabbet_pjrt_cpu.lowering.sparse_products``). Products with one vector
-are those of ``vector_products``.
+It is decomposed into the gather, multiplication and scatter of ``gather_scatter_products``; a backend may
+have a library for it, as the CPU does (``rabbet_pjrt_cpu.lowering.sparse_products``). Products with one
+vector are those of ``vector_products``.
 """
 
 import numpy as np
