@@ -8,15 +8,15 @@ import rabbet as rb
 import rabbet_pjrt_cuda as cuda
 from rabbet import config
 from rabbet.errors import ConfigError, PluginError
-from rabbet_pjrt_cuda import BACKEND, installed, kernels, settings, targets
+from rabbet_pjrt_cuda import BACKEND, cuda_installation, gpu_targets, native_functions, settings
 
 
 @pytest.fixture
 def nothing(monkeypatch):
     """Neither the library nor a GPU nor a driver."""
-    monkeypatch.setattr(installed, "find_library", lambda package, file: None)
-    monkeypatch.setattr(installed, "gpu_present", lambda: False)
-    monkeypatch.setattr(installed, "DRIVER_FILE", "/nowhere")
+    monkeypatch.setattr(cuda_installation, "find_library", lambda package, file: None)
+    monkeypatch.setattr(cuda_installation, "gpu_present", lambda: False)
+    monkeypatch.setattr(cuda_installation, "DRIVER_FILE", "/nowhere")
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def both(nothing, monkeypatch, tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "xla_cuda_plugin.so").write_bytes(b"nothing native")
     monkeypatch.setattr(
-        installed, "find_library", lambda package, file: tmp_path / package.split(".")[1] / file
+        cuda_installation, "find_library", lambda package, file: tmp_path / package.split(".")[1] / file
     )
-    monkeypatch.setattr(installed, "gpu_present", lambda: True)
+    monkeypatch.setattr(cuda_installation, "gpu_present", lambda: True)
 
     def driver(version):
         (tmp_path / "version").write_text(
             f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Mon Jan 1\n"
         )
-        monkeypatch.setattr(installed, "DRIVER_FILE", str(tmp_path / "version"))
+        monkeypatch.setattr(cuda_installation, "DRIVER_FILE", str(tmp_path / "version"))
 
     return driver
 
@@ -74,44 +74,47 @@ def test_doctor(nothing, monkeypatch):
 @pytest.mark.parametrize("driver,cuda_version", [("580.65.06", 13), ("535.104", 12), ("470.82", 13)])
 def test_the_driver_decides_which_cuda(both, driver, cuda_version):
     both(driver)
-    assert installed.cuda_version() == cuda_version
-    assert f"xla_cuda{cuda_version}" in str(installed.library())
-    assert installed.package() == f"jax-cuda{cuda_version}-pjrt"
+    assert cuda_installation.cuda_version() == cuda_version
+    assert f"xla_cuda{cuda_version}" in str(cuda_installation.library())
+    assert cuda_installation.package() == f"jax-cuda{cuda_version}-pjrt"
 
 
 def test_an_old_driver(both, monkeypatch):
     both("470.82")
-    assert "driver 470 is too old for CUDA 13, which needs 580" in installed.hardware()
-    monkeypatch.setattr(installed, "cuda_version", lambda: 13)
+    assert "driver 470 is too old for CUDA 13, which needs 580" in cuda_installation.hardware()
+    monkeypatch.setattr(cuda_installation, "cuda_version", lambda: 13)
     both("535.1")
-    assert '"rabbet[cuda12]"' in installed.hardware()
+    assert '"rabbet[cuda12]"' in cuda_installation.hardware()
 
 
 def test_versions_that_do_not_fit_are_refused_before_loading(both, monkeypatch):
     both("580.1")
-    assert installed.fits("0.12.0.1", "0.12.0.1") is None
-    assert installed.fits("0.12.3", "0.12.0.1") is None
-    said = installed.fits("0.10.2", "0.12.0.1")
+    assert cuda_installation.fits("0.12.0.1", "0.12.0.1") is None
+    assert cuda_installation.fits("0.12.3", "0.12.0.1") is None
+    said = cuda_installation.fits("0.10.2", "0.12.0.1")
     assert '"jax-cuda13-pjrt==0.12.*"' in said
     assert '"jaxlib==0.10.*"' in said
-    monkeypatch.setattr(installed, "installed_version", lambda name: "0.1.7")
-    assert "jax-cuda13-plugin 0.1.7 does not go with jaxlib" in installed.kernels_fit("0.12.0.1")
-    monkeypatch.setattr(kernels, "package", kernels.package.__wrapped__)
+    monkeypatch.setattr(cuda_installation, "installed_version", lambda name: "0.1.7")
+    assert "jax-cuda13-plugin 0.1.7 does not go with jaxlib" in cuda_installation.kernels_fit("0.12.0.1")
+    monkeypatch.setattr(native_functions, "package", native_functions.package.__wrapped__)
     with pytest.raises(PluginError, match=r"jax-cuda13-plugin 0\.1\.7 does not go with jaxlib"):
-        kernels.package()
+        native_functions.package()
 
 
 def test_without_the_native_functions_their_package_is_named(nothing, monkeypatch):
-    monkeypatch.setattr(kernels.importlib, "import_module", lambda name: exec("import nothing_of_that_name"))
+    monkeypatch.setattr(
+        native_functions.importlib, "import_module", lambda name: exec("import nothing_of_that_name")
+    )
     with pytest.raises(PluginError, match="needs the package jax-cuda13-plugin"):
-        kernels.package.__wrapped__()
+        native_functions.package.__wrapped__()
 
 
 def test_unknown_native_functions_are_left_to_the_compiler(monkeypatch):
     asked = []
-    monkeypatch.setattr(kernels, "register", lambda module, target, _: asked.append((module, target)))
+    register = lambda module, target, _: asked.append((module, target))
+    monkeypatch.setattr(native_functions, "register", register)
     called = {"mine", "cusolver_potrf_ffi", "cu_threefry2x32_ffi", "cu_lu_pivots_to_permutation"}
-    kernels.provide(called, None)
+    native_functions.provide(called, None)
     assert dict(asked) == {
         "_solver": "cusolver_potrf_ffi",
         "_prng": "cu_threefry2x32_ffi",
@@ -144,13 +147,13 @@ def test_settings_that_are_refused(parse, value):
 
 
 def test_targets(tmp_path):
-    assert targets.memory("h100") == targets.memory("h100:4") == 80 * targets.GIB
-    assert "major: 8 minor: 0" in targets.described("a100")
+    assert gpu_targets.memory("h100") == gpu_targets.memory("h100:4") == 80 * gpu_targets.GIB
+    assert "major: 8 minor: 0" in gpu_targets.described("a100")
     with pytest.raises(ConfigError, match=r"no CUDA topology 'h1000'.*a100, a100-40gb, h100, h200, local"):
         BACKEND.topology("h1000")
     own = tmp_path / "own.txtpb"
-    own.write_text(targets.text("h200").replace("141000000000", "1000"))
-    assert targets.memory(own) == 1000
+    own.write_text(gpu_targets.text("h200").replace("141000000000", "1000"))
+    assert gpu_targets.memory(own) == 1000
     own.write_text("nothing")
     with pytest.raises(ConfigError, match="no gpu_device_info"):
         cuda.topology(str(own))

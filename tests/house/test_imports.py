@@ -154,7 +154,7 @@ def test_a_relative_import_never_leaves_its_package():
 
 # What these look at is made in core and reported by the plugin.
 LOOK_INSIDE = {
-    "plugins/transformations/jit/tests/test_ahead.py": "rabbet.runtime.arrays.memory_report",
+    "plugins/transformations/jit/tests/test_ahead_of_time.py": "rabbet.runtime.arrays.memory_report",
     "plugins/transformations/jit/tests/test_explain.py": "rabbet.runtime.platforms.hook_calls",
     "plugins/transformations/jit/tests/test_precompile.py": "rabbet.runtime.platforms.hook_calls",
 }

@@ -19,7 +19,7 @@ from rabbet.extend.hooks import hookimpl
 from rabbet.plugins import discovery, validation
 from rabbet.plugins.hooks import Hooks
 from rabbet.plugins.manager import PluginManager
-from rabbet.rules.names import Names
+from rabbet.rules.unique_names import Names
 from rabbet.runtime.caching.disk_cache import ProgramCache
 
 

@@ -6,11 +6,11 @@ python tools/check/on_gpu.py pytest tests/conformance
 import subprocess
 import sys
 
-from rabbet_pjrt_cuda import installed
+from rabbet_pjrt_cuda import cuda_installation
 
 
 def main(command):
-    reason = installed.hardware()
+    reason = cuda_installation.hardware()
     if reason is not None:
         print(f"skipped: {reason}")
         return 0

@@ -208,8 +208,8 @@ class Device:
 
 from rabbet_jax_names.enums import CompilerEffortLevel as CompilerEffortLevel
 from rabbet_jax_names.enums import Inline as Inline
-from rabbet_parallel.named import NamedSharding as NamedSharding
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.named_sharding import NamedSharding as NamedSharding
+from rabbet_parallel.partition_spec import PartitionSpec
 P = PartitionSpec
 from rabbet.ref.reference import Ref as Ref
 from rabbet.program.avals import ShapeDtypeStruct as ShapeDtypeStruct
@@ -370,7 +370,7 @@ def remat(fun: None = None, **options: Any) -> Callable[[Callable[Given, R]], Ca
 def reshard(xs: ArrayLike, out_shardings: Any) -> Any: ...
 from rabbet import safetensors as safetensors
 from rabbet import scipy as scipy
-from rabbet_parallel.current import set_mesh as set_mesh
+from rabbet_parallel.current_mesh import set_mesh as set_mesh
 @overload
 def shard_map(f: F, /, *, out_specs: Any, in_specs: Any = ..., mesh: Any = ..., axis_names: Any = ..., check_vma: Any = ...) -> F: ...
 @overload

@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.primitives import extreme_places, pairs
+from rabbet.primitives import argmax_argmin, argmax_lowering
 
 pytestmark = pytest.mark.needs("cpu", "jit")
 
 
 @pytest.mark.parametrize("size", [*range(1, 40), 101, 127, 1000, 1009, 50257])
 def test_an_axis_is_taken_apart(size):
-    parts = pairs.parts_of(size)
+    parts = argmax_lowering.parts_of(size)
     assert [start for start, _ in parts[1:]] == [end for _, end in parts[:-1]]
     assert parts[0][0] == 0 and parts[-1][1] == size and len(parts) <= 4
     for start, end in parts:
-        counts = pairs.levels(end - start)
-        assert np.prod(counts) == end - start and max(counts) <= pairs.AT_ONCE
+        counts = argmax_lowering.levels(end - start)
+        assert np.prod(counts) == end - start and max(counts) <= argmax_lowering.AT_ONCE
 
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(extreme_places, "FEW", 0)
+    monkeypatch.setattr(argmax_argmin, "FEW", 0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rabbet import lax
 from rabbet.extend.primitive import Primitive
-from rabbet.primitives.pairs import lower_in_pairs
+from rabbet.primitives.argmax_lowering import lower_in_pairs
 from rabbet.testing.rows.reductions import ROWS
 from rabbet.testing.suite import law_tests
 

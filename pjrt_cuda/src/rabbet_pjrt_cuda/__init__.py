@@ -15,7 +15,7 @@ What was run on a GPU, and what fails there, is in docs/platforms.md.
 from rabbet.extend.backend import CApiBackend
 from rabbet.extend.transform import RuleSet
 
-from rabbet_pjrt_cuda import installed, kernels, targets
+from rabbet_pjrt_cuda import cuda_installation, native_functions, gpu_targets
 from rabbet_pjrt_cuda.settings import SETTINGS, options
 
 NAME = "cuda"
@@ -32,7 +32,7 @@ def topology(name, **options):
 
     Raises ConfigError for another name.
     """
-    make = targets.maker(name, options)  # before anything is loaded
+    make = gpu_targets.maker(name, options)  # before anything is loaded
     BACKEND.plugin.load()
     return make()
 
@@ -61,23 +61,23 @@ LOWERINGS.later("rabbet_pjrt_cuda.lowering.spectral", "eig", "eigh", "svd", "tri
 
 BACKEND = CApiBackend(
     NAME,
-    installed.library,
+    cuda_installation.library,
     options=options,
     priority=200,
-    package=installed.package,
-    advice=installed.ADVICE,
-    fits=installed.fits,
-    hardware=installed.hardware,
-    checks=installed.checks,
+    package=cuda_installation.package,
+    advice=cuda_installation.ADVICE,
+    fits=cuda_installation.fits,
+    hardware=cuda_installation.hardware,
+    checks=cuda_installation.checks,
     topology=topology,
-    topology_memory=targets.memory,
+    topology_memory=gpu_targets.memory,
     native_dtypes=frozenset(
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
         "complex64 complex128".split()
     ),
     lowerings=LOWERINGS,
     lacks=lacks,
-    provide_calls=lambda called: kernels.provide(called, BACKEND),
+    provide_calls=lambda called: native_functions.provide(called, BACKEND),
     python_call="xla_ffi_python_gpu_callback",
     settings=SETTINGS,
 )

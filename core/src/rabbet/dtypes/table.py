@@ -36,7 +36,7 @@ from rabbet.dtypes.specs import (
     float0,
 )
 from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
-from rabbet.messages.who_asked import asked_by_library
+from rabbet.messages.operation_origin import asked_by_library
 
 
 class DTypeTable:

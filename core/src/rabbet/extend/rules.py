@@ -5,6 +5,7 @@ from __future__ import annotations
 from rabbet.lowering.constants import dense
 from rabbet.lowering.operation import Site
 from rabbet.primitives.attributes import int_array, int_list
+from rabbet.primitives.basic_reductions import extreme
 from rabbet.primitives.batching import at_axis, at_front, batch_size
 from rabbet.primitives.checks import axes_valid, axis_in_range, no_effects, same_dtype
 from rabbet.primitives.convert import real_dtype, to_dtype
@@ -12,7 +13,6 @@ from rabbet.primitives.few_bits import in_wider, less_than_a_byte
 from rabbet.primitives.gather import take_along
 from rabbet.primitives.inlining import inline
 from rabbet.primitives.loops import Counted, counted
-from rabbet.primitives.reducing import extreme
 from rabbet.primitives.regions import emit_pairs
 from rabbet.primitives.zeros import spread
 from rabbet.program.jaxpr import Enclosing

@@ -9,7 +9,7 @@ from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
 from rabbet.trace.interpreter import Interpreter, typeof
 from rabbet.trace.named_axes import axes_used_in, bind_axes, bound_axes
-from rabbet.trace.rules_told_interpreter import with_interpreter
+from rabbet.trace.rules_with_interpreter import with_interpreter
 from rabbet.trace.traced_runs import run, run_traced
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 

@@ -19,7 +19,7 @@ from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros
 from rabbet.program.jaxpr import Jaxpr, Var, evaluate
-from rabbet.program.over_devices import joined_over
+from rabbet.program.sharded_types import joined_over
 from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof

@@ -22,7 +22,7 @@ from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
-from rabbet.program.over_devices import joined_over
+from rabbet.program.sharded_types import joined_over
 from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof

@@ -15,8 +15,8 @@ from rabbet.config import config
 from rabbet.dtypes.array_protocol import array_of
 from rabbet.lax import broadcasting
 from rabbet.lax.array_types import ArrayLike, DTypeLike
+from rabbet.messages.operation_origin import asked_by_library
 from rabbet.messages.source_positions import stacklevel
-from rabbet.messages.who_asked import asked_by_library
 from rabbet.primitives import convert
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
-from rabbet.primitives import extreme_places as _places
+from rabbet.primitives import argmax_argmin as _places
 from rabbet.primitives import reductions as _reductions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.rules.primitive import Primitive

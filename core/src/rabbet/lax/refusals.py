@@ -14,7 +14,7 @@ from rabbet.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )  # fmt: skip
-from rabbet.messages.who_asked import asking_function
+from rabbet.messages.operation_origin import asking_function
 from rabbet.trace.argument_origins import STATIC as MAKE_STATIC
 from rabbet.trace.argument_origins import origin, with_static
 from rabbet.trace.leaks import leaked

@@ -25,7 +25,7 @@ from rabbet.messages.source_positions import Scoped
 from rabbet.program import effects, python_scalars
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var
-from rabbet.program.over_devices import memory_of
+from rabbet.program.sharded_types import memory_of
 from rabbet.program.value_types import typeof
 from rabbet.rules import contracts, failures
 from rabbet.rules.failures import blamed, named, reached

@@ -8,10 +8,10 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.primitives import checks
+from rabbet.primitives.basic_reductions import gather_in
 from rabbet.primitives.checks import FLOATS, INEXACT
 from rabbet.primitives.convert import real_dtype
 from rabbet.primitives.elementwise import neg
-from rabbet.primitives.reducing import gather_in
 from rabbet.primitives.zeros import full_of_type
 from rabbet.rules.payloads import Dual, Linear
 from rabbet.rules.primitive import Primitive

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from rabbet import dtypes
 from rabbet.primitives import accuracy as accuracies
 from rabbet.primitives import checks, convert, few_bits, zeros
+from rabbet.primitives.basic_reductions import gather_in
 from rabbet.primitives.checks import FLOATS, INEXACT, NUMBERS
 from rabbet.primitives.no_tangent import no_tangent
-from rabbet.primitives.reducing import gather_in
 from rabbet.rules.payloads import Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import batching, checks, convert, extremes, inlining, logic, reducing, shape, zeros
+from rabbet.primitives import (
+    basic_reductions,
+    batching,
+    checks,
+    convert,
+    extremes,
+    inlining,
+    logic,
+    shape,
+    zeros,
+)
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
 from rabbet.program.dimensions import is_symbolic
@@ -242,7 +252,7 @@ def in_bounds(
     ok = low_enough
     if aval.kind == "i":
         ok = logic.bitwise_and(low_enough, logic.ge(indices, zeros.full_of_type(aval, 0)))
-    return reducing.reduce_and(ok, axes=(aval.ndim - 1,))
+    return basic_reductions.reduce_and(ok, axes=(aval.ndim - 1,))
 
 
 def highest_starts(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from rabbet import dtypes
 from rabbet.lowering.extended_dtypes import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
+from rabbet.primitives.basic_reductions import gather_in, reduce_and
 from rabbet.primitives.checks import ANY, BITS, FLOATS, NUMBERS
 from rabbet.primitives.layout import broadcast_in_dim
 from rabbet.primitives.no_tangent import no_tangent
-from rabbet.primitives.reducing import gather_in, reduce_and
 from rabbet.program import python_scalars
 from rabbet.rules.payloads import Batched, Dual, Linear, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive

@@ -14,7 +14,7 @@ from rabbet.primitives import elementwise, logic, zeros
 from rabbet.program import effects
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr, Literal, evaluate
-from rabbet.program.over_devices import joined_over
+from rabbet.program.sharded_types import joined_over
 from rabbet.rules.primitive import Primitive
 from rabbet.trace import bodies, payload_parts
 from rabbet.trace.interpreter import typeof

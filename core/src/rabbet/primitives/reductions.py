@@ -1,4 +1,4 @@
-"""Reductions over axes: prod, max, min. Those by sum, and, or, xor are in ``reducing.py``."""
+"""Reductions over axes: prod, max, min. Those by sum, and, or, xor are in ``basic_reductions.py``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rabbet.primitives import (
     shape,
     zeros,
 )
-from rabbet.primitives.checks import NUMBERS
-from rabbet.primitives.reducing import (
+from rabbet.primitives.basic_reductions import (
     extreme,
     outside,
     reduce_and,
@@ -26,6 +25,7 @@ from rabbet.primitives.reducing import (
     reduction,
     spread_back,
 )  # fmt: skip
+from rabbet.primitives.checks import NUMBERS
 from rabbet.rules.payloads import Dual
 from rabbet.trace.interpreter import typeof
 

@@ -11,11 +11,11 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.primitives import convert, dynamic, elementwise, logic, shape, zeros
 from rabbet.primitives.loops import as_carried, settled, while_
-from rabbet.primitives.memories import lies_in_memory
+from rabbet.primitives.memory_spaces import lies_in_memory
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program.avals import ShapedArray
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
-from rabbet.program.over_devices import memory_of
+from rabbet.program.sharded_types import memory_of
 from rabbet.rules.payloads import Linear
 from rabbet.rules.primitive import Primitive
 from rabbet.rules.tables import RuleTable

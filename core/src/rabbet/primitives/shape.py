@@ -13,7 +13,7 @@ import numpy as np
 
 from rabbet import dtypes
 from rabbet.errors import ShapeError
-from rabbet.primitives import batching, checks, elementwise, few_bits, logic, reducing, zeros
+from rabbet.primitives import basic_reductions, batching, checks, elementwise, few_bits, logic, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
 from rabbet.program.avals import ShapedArray
@@ -35,7 +35,7 @@ def transpose_broadcast_in_dim(op: Op, ct: Value, x: Linear) -> tuple[Value, ...
     shape, dims = op.params["shape"], op.params["broadcast_dimensions"]
     stretched = [d for k, d in enumerate(dims) if x.shape[k] != shape[d]]
     summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
-    out = reducing.reduce_sum(ct, axes=summed) if summed else ct
+    out = basic_reductions.reduce_sum(ct, axes=summed) if summed else ct
     return (reshape(out, new_sizes=x.shape) if stretched else out,)
 
 
@@ -317,11 +317,11 @@ def transpose_pad(op: Op, ct: Value, x: Linear, value: np.generic) -> tuple[Valu
         inner = slice(trimmed, start_indices=(0,) * len(config), limit_indices=limits, strides=steps)
     if type(value) is Linear:
         every = tuple(range(len(config)))
-        total = reducing.reduce_sum(ct, axes=every)
+        total = basic_reductions.reduce_sum(ct, axes=every)
         mine = (
             inner if inner is not None else transpose_pad(op, ct, Linear(typeof_operand(op, ct, x)), None)[0]
         )
-        outer = elementwise.sub(total, reducing.reduce_sum(mine, axes=every))
+        outer = elementwise.sub(total, basic_reductions.reduce_sum(mine, axes=every))
     return inner, outer
 
 

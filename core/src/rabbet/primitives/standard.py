@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet.lowering.module import lower
-from rabbet.primitives import batching, contracts, elementwise, layout, reducing, zeros
+from rabbet.primitives import basic_reductions, batching, contracts, elementwise, layout, zeros
 from rabbet.rules.payloads import Batched, Dual, Zero
 from rabbet.rules.tables import Role, RuleTable
 from rabbet.trace.interpreter import typeof
@@ -135,6 +135,6 @@ def _placed(b: Batched, logical: tuple[int, ...], full: tuple[int, ...], axis: i
 
 lower.contract = contracts.of_lower
 
-batch.kind("reduction")(reducing.batch_reduction)
+batch.kind("reduction")(basic_reductions.batch_reduction)
 
 __all__ = ["batch", "collective", "jvp", "lower", "transpose"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import MissingRule
-from rabbet.primitives import barrier, elementwise, sliced, zeros
+from rabbet.primitives import barrier, elementwise, slice_cotangents, zeros
 from rabbet.primitives.standard import transpose
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Var, consts_as_inputs
@@ -52,7 +52,7 @@ def backward(equations: Any, cotangents: Any) -> None:
     lookup = transpose.lookup
     summed = set()
     waiting: dict = {}  # cotangents of slices, until what was cut up is reached
-    slicing = sliced.rule_of_slices(lookup)
+    slicing = slice_cotangents.rule_of_slices(lookup)
     try:
         for eqn in reversed(equations):
             outs = eqn.outputs
@@ -79,8 +79,9 @@ def backward(equations: Any, cotangents: Any) -> None:
                 rule = lookup(eqn.op.primitive)
                 if type(rule) is Decomposed:
                     results = transposed_parts(rule.parts, eqn.op, ct, operands)
-                elif rule is slicing and sliced.can_wait(eqn.op, ct, operands[0]):
-                    waiting.setdefault(eqn.inputs[0], []).append(sliced.Piece(eqn.op, ct, ctx.where))
+                elif rule is slicing and slice_cotangents.can_wait(eqn.op, ct, operands[0]):
+                    piece = slice_cotangents.Piece(eqn.op, ct, ctx.where)
+                    waiting.setdefault(eqn.inputs[0], []).append(piece)
                     continue
                 else:
                     results = rule(eqn.op, ct, *operands)
@@ -117,7 +118,7 @@ def put_together(waiting: Any, variables: Any, cotangents: Any, summed: Any) -> 
         context.where = parts[-1].where
         if len(parts) > 1 or v in cotangents:
             summed.add(v)
-        whole = sliced.joined(parts, v.aval)
+        whole = slice_cotangents.joined(parts, v.aval)
         for contribution in [part.contribution(v.aval) for part in parts] if whole is None else [whole]:
             add_to(cotangents, v, contribution)
 

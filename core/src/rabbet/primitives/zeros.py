@@ -1,5 +1,5 @@
 """Arrays of one value, and symbolic zeros made real. Tangents are added in ``elementwise.py``, cotangents of
-spread operands summed in ``reducing.py``.
+spread operands summed in ``basic_reductions.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rabbet import dtypes
 from rabbet.primitives import layout
 from rabbet.primitives.extended_dtypes import from_physical
 from rabbet.program import python_scalars
-from rabbet.program.over_devices import fitted_over
+from rabbet.program.sharded_types import fitted_over
 from rabbet.rules.payloads import Zero
 from rabbet.trace.interpreter import typeof
 

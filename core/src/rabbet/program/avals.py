@@ -16,8 +16,8 @@ from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
 from rabbet.program.manual_axes import PLAIN, ManualAxisType
-from rabbet.program.over_devices import stands_for
-from rabbet.program.types_without_devices import Unplaced
+from rabbet.program.sharded_types import stands_for
+from rabbet.program.unsharded_types import Unplaced
 
 if TYPE_CHECKING:
     import numpy as np

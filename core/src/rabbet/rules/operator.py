@@ -9,7 +9,7 @@ from rabbet.messages import function_names
 from rabbet.program.avals import ShapedArray
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr
-from rabbet.program.over_devices import results_over
+from rabbet.program.sharded_types import results_over
 
 if TYPE_CHECKING:
     from rabbet.primitives.elementwise import Product

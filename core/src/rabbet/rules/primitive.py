@@ -24,9 +24,9 @@ from rabbet.program.context import context
 from rabbet.program.effects import NONE, Effect
 from rabbet.rules import captures, tables
 from rabbet.rules.examples import documented
-from rabbet.rules.names import Names
 from rabbet.rules.operator import Op, number_types, same_numbers
 from rabbet.rules.tables import KINDS
+from rabbet.rules.unique_names import Names
 
 if TYPE_CHECKING:
     from rabbet.primitives.elementwise import Product

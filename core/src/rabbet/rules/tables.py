@@ -28,9 +28,9 @@ from rabbet.config import config
 from rabbet.errors import MissingRule, RuleConflict
 from rabbet.messages import function_names, source_positions
 from rabbet.messages.spelling import nearest
-from rabbet.rules import contracts, misspelt
-from rabbet.rules.names import Names
+from rabbet.rules import contracts, misspelled_rules
 from rabbet.rules.rule_sets import CORE, REMEMBERING, Rules, forget_lookups, refuse_second
+from rabbet.rules.unique_names import Names
 
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
@@ -185,7 +185,7 @@ class RuleTable(Rules):
         found = self.explain(primitive, platform)
         if found is None:
             raise self.missing(primitive)
-        misspelt.tell(primitive, self.name, all_tables())
+        misspelled_rules.tell(primitive, self.name, all_tables())
         REMEMBERING[id(self)] = self
         rule = found.rule
         if contracts.wanted or config.enable_checks:

@@ -8,7 +8,7 @@ from rabbet.program.jaxpr import Jaxpr, Var
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.placement import spread_placement
 from rabbet.runtime.arrays.values import copy_to_device, is_only
-from rabbet.runtime.compilation import device_spread, program
+from rabbet.runtime.compilation import program, program_shardings
 from rabbet.runtime.jaxlib import adapter, raw_shards
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def relaid(array: Value, sharding: Sharding) -> Value:
     run = _relayers.get(key)
     if run is None:
         variable = Var(array.aval)
-        spread = device_spread.spread_of([array], sharding.group, (sharding,))
+        spread = program_shardings.spread_of([array], sharding.group, (sharding,))
         identity = Jaxpr([variable], [variable], [], name="device_put")
         lowering = program.lower(identity, sharding.group.platform, "device_put", spread=spread)
         run = program.compile(lowering, sharding.group).runner(True, single=True)

@@ -22,7 +22,7 @@ from rabbet.rules.failures import attribute
 from rabbet.rules.primitive import all_primitives
 from rabbet.runtime.arrays import callbacks, values
 from rabbet.runtime.arrays.array import Array
-from rabbet.runtime.compilation import device_spread, program
+from rabbet.runtime.compilation import program, program_shardings
 from rabbet.runtime.execution import dispatch, effects
 from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.runtime.platforms.devices import default_device
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
     from rabbet.rules.operator import Op
     from rabbet.rules.primitive import Primitive
-    from rabbet.runtime.compilation.device_spread import Spread
     from rabbet.runtime.compilation.program import Executable
+    from rabbet.runtime.compilation.program_shardings import Spread
     from rabbet.runtime.platforms.devices import Device
     from rabbet.typing import Value
 
@@ -174,7 +174,7 @@ def spread_over(
     """The ``Spread`` of an operator on these arrays, which are on ``device``; None for a single device."""
     if type(device) is not DeviceGroup:
         return None
-    spread = device_spread.spread_of(arrays, device, None, places)
+    spread = program_shardings.spread_of(arrays, device, None, places)
     if op.primitive.place is None or op.primitive.special:
         return spread
     told = op.params[op.primitive.place].on(device)

@@ -29,7 +29,7 @@ from rabbet.runtime.array_parts import bring_to
 from rabbet.runtime.arrays import values
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.ownership import captured
-from rabbet.runtime.compilation import device_spread, program
+from rabbet.runtime.compilation import program, program_shardings
 from rabbet.runtime.evaluation import EVALUATION
 from rabbet.runtime.execution import dispatch
 from rabbet.runtime.housekeeping import on_clear_caches
@@ -316,7 +316,7 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
     spread = None
     if type(signature.device) is DeviceGroup:
         consts = bring_to(consts, signature.device)
-        spread = device_spread.spread_of([*consts, *signature.arrays], signature.device)
+        spread = program_shardings.spread_of([*consts, *signature.arrays], signature.device)
     lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name, spread=spread)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

@@ -20,7 +20,7 @@ import numpy as np
 
 from rabbet import tree
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.primitives.memories import moved
+from rabbet.primitives.memory_spaces import moved
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.array_parts import relaid
 from rabbet.runtime.arrays import transfer_guards

@@ -13,7 +13,7 @@ WIDTH = 8
 
 
 def sparse_rows_product(op, data, array, rows, columns, within, indptr):
-    """The rule for `sparse_rows_product`: see the primitive, in `rabbet.experimental.sparse.by_rows`."""
+    """The rule for `sparse_rows_product`: see the primitive, in `rabbet.experimental.sparse.csr_products`."""
     given = list(zip([data, array, within, indptr], [op.in_avals[i] for i in (0, 1, 4, 5)], strict=True))
     operands = [op.whole(name, aval) for name, aval in given]
     avals = [aval for _, aval in given]

@@ -4,13 +4,13 @@ from rabbet import lax
 from rabbet.extend.primitive import ShapedArray
 from rabbet.lax.linalg import matrices
 
-from rabbet_pjrt_cuda.lowering import native
+from rabbet_pjrt_cuda.lowering import native_calls
 
 
 def geqrf(op, a):
     """The factorization without exchanges, by cuSOLVER."""
     packed, taus = op.out_avals
-    return native.call(
+    return native_calls.call(
         op, "cusolver_geqrf_ffi", [a], [packed], [packed, taus], batch=packed.ndim - 2, aliases={0: 0}
     )
 
@@ -24,7 +24,7 @@ def geqp3(op, a):
         (same,) = op.write(lambda: [lax.broadcasted_iota("int32", order.shape, order.ndim - 1)], [], [])
         return [op.constant(0, packed), same, op.constant(0, taus)]
     free = op.constant(0, order)
-    outs = native.call(
+    outs = native_calls.call(
         op, "cuhybrid_geqp3", [a, free], [packed, order], [packed, order, taus], batch=packed.ndim - 2,
         attributes={"magma": b"auto"}, aliases={0: 0, 1: 1},
     )  # fmt: skip
@@ -37,7 +37,7 @@ def householder_product(op, a, taus):
     out = op.out
     if not op.in_avals[1].size:
         return op.write(lambda: [matrices.identity(out)], [], [])[0]
-    return native.call(
+    return native_calls.call(
         op, "cusolver_orgqr_ffi", [a, taus], op.in_avals, [out], batch=out.ndim - 2, aliases={0: 0}
     )[0]
 
@@ -51,7 +51,7 @@ def ormqr(op, a, taus, c):
         return c
     columns = ShapedArray((*lead, m, k), packed.dtype)
     (a,) = op.write(lambda x: [matrices.corner(x, m, k)], [packed], [a])
-    return native.call(
+    return native_calls.call(
         op, "cusolver_ormqr_ffi", [a, taus, c], [columns, factors, out], [out], batch=out.ndim - 2,
         aliases={2: 0}, attributes={"left": bool(op["left"]), "transpose": bool(op["transpose"])},
     )[0]  # fmt: skip

@@ -6,7 +6,7 @@ from rabbet import lax
 from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.lax.linalg import matrices
 
-from rabbet_pjrt_cuda.lowering import native
+from rabbet_pjrt_cuda.lowering import native_calls
 
 SVD, EIGH = lax.linalg.SvdAlgorithm, lax.linalg.EighImplementation
 # Up to this size cuSOLVER has a routine for batches, Jacobi's.
@@ -44,19 +44,20 @@ def by_adjoint(op, a, aval, target, whole):
     s = op.out_avals[1 if vectors else 0]
     u = ShapedArray((*batch, m, m if whole else k), aval.dtype)
     v = ShapedArray((*batch, n, n if whole else k), aval.dtype)
-    _, *names, ok = native.call(
-        op, target, [a], [aval], [aval, s, u, v, native.info_aval(batch)], batch=len(batch), aliases={0: 0},
+    outs = [aval, s, u, v, native_calls.info_aval(batch)]
+    _, *names, ok = native_calls.call(
+        op, target, [a], [aval], outs, batch=len(batch), aliases={0: 0},
         attributes={"compute_uv": bool(vectors), "full_matrices": bool(whole)},
     )  # fmt: skip
     if not vectors:
-        return native.checked(op, [s], names[:1], ok, a)
+        return native_calls.checked(op, [s], names[:1], ok, a)
     full = op["full_matrices"]
 
     def finish(s, u, v):
         u, v = (u, v) if full or not whole else (matrices.corner(u, m, k), matrices.corner(v, n, k))
         return [u, s, matrices.adjoint(v)]
 
-    return native.checked(op, op.out_avals, op.write(finish, [s, u, v], names), ok, a)
+    return native_calls.checked(op, op.out_avals, op.write(finish, [s, u, v], names), ok, a)
 
 
 def by_iteration(op, a, aval):
@@ -66,21 +67,21 @@ def by_iteration(op, a, aval):
     *batch, m, n = aval.shape
     vectors, full, wide = op["compute_uv"], op["full_matrices"] or not op["compute_uv"], m < n
     s = op.out_avals[1 if vectors else 0]
-    info = native.info_aval(batch)
+    info = native_calls.info_aval(batch)
     u = vh = ShapedArray((), aval.dtype)  # in the places of vectors that nobody wants
     if vectors:
         u, _, vh = op.out_avals
     first, second = (vh, u) if wide else (u, vh)
     attributes = {"compute_uv": bool(vectors), "full_matrices": bool(full), "transposed": wide}
-    _, *names, ok = native.call(
+    _, *names, ok = native_calls.call(
         op, "cusolver_gesvd_ffi", [a], [aval], [aval, s, first, second, info], batch=len(batch),
         aliases={0: 0}, attributes=attributes, by_rows=wide,
     )  # fmt: skip
     if not vectors:
-        return native.checked(op, [s], names[:1], ok, a)
+        return native_calls.checked(op, [s], names[:1], ok, a)
     s, first, second = names
     ordered = [second, s, first] if wide else [first, s, second]
-    return native.checked(op, op.out_avals, ordered, ok, a)
+    return native_calls.checked(op, op.out_avals, ordered, ok, a)
 
 
 def eigh(op, a):
@@ -94,12 +95,12 @@ def eigh(op, a):
         raise NotImplementedError(f"eigh by {implementation} is not offered on GPUs; use QR or JACOBI")
     vectors, values = op.out_avals
     batch = vectors.shape[:-2]
-    *names, ok = native.call(
-        op, "cusolver_syevd_ffi", [a], [vectors], [vectors, values, native.info_aval(batch)],
+    *names, ok = native_calls.call(
+        op, "cusolver_syevd_ffi", [a], [vectors], [vectors, values, native_calls.info_aval(batch)],
         batch=len(batch), aliases={0: 0},
         attributes={"algorithm": np.uint8(SYMMETRIC[implementation]), "lower": bool(op["lower"])},
     )  # fmt: skip
-    return native.checked(op, [vectors, values], names, ok, a)
+    return native_calls.checked(op, [vectors, values], names, ok, a)
 
 
 def eig(op, a):
@@ -113,20 +114,20 @@ def eig(op, a):
     real = aval.kind != "c"
     parts = [ShapedArray(values.shape, aval.dtype)] * 2 if real else [values]
     left, right = bool(op["compute_left_eigenvectors"]), bool(op["compute_right_eigenvectors"])
-    *names, vl, vr, ok = native.call(
+    *names, vl, vr, ok = native_calls.call(
         op, "cuhybrid_eig_real" if real else "cuhybrid_eig_comp", [a], [aval],
-        [*parts, vectors, vectors, native.info_aval(batch)], batch=len(batch),
+        [*parts, vectors, vectors, native_calls.info_aval(batch)], batch=len(batch),
         attributes={"left": left, "magma": b"auto", "right": right},
     )  # fmt: skip
     w = op.write(lambda re, im: [lax.complex(re, im)], parts, names) if real else names
-    return native.checked(op, op.out_avals, [*w, *[vl] * left, *[vr] * right], ok)
+    return native_calls.checked(op, op.out_avals, [*w, *[vl] * left, *[vr] * right], ok)
 
 
 def tridiagonal(op, a):
     """By `sytrd`, for complex matrices `hetrd`."""
     batch = op.out_avals[0].shape[:-2]
-    *names, ok = native.call(
-        op, "cusolver_sytrd_ffi", [a], op.in_avals, [*op.out_avals, native.info_aval(batch)],
+    *names, ok = native_calls.call(
+        op, "cusolver_sytrd_ffi", [a], op.in_avals, [*op.out_avals, native_calls.info_aval(batch)],
         batch=len(batch), aliases={0: 0}, attributes={"lower": bool(op["lower"])},
     )  # fmt: skip
-    return native.checked(op, op.out_avals, names, ok)
+    return native_calls.checked(op, op.out_avals, names, ok)

@@ -6,8 +6,8 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import random
 from rabbet.errors import JaxprTypeError
-from rabbet_jax import alone
-from rabbet_jax.levels import another_level
+from rabbet_jax import single_process
+from rabbet_jax.checkpoint_levels import another_level
 from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay import monitoring
 from rabbet_jax.overlay._src import dtypes as private_dtypes
@@ -102,18 +102,18 @@ def test_events_reach_their_listeners():
 
 def test_one_process_agrees_with_itself():
     tree = {"a": rnp.arange(2), "b": 3}
-    np.testing.assert_array_equal(alone.process_allgather(tree)["a"], [[0, 1]])
-    np.testing.assert_array_equal(alone.process_allgather(tree, tiled=True)["a"], [0, 1])
-    assert alone.broadcast_one_to_all(tree)["b"] == 3
-    alone.sync_global_devices("here")
-    alone.assert_equal(tree)
+    np.testing.assert_array_equal(single_process.process_allgather(tree)["a"], [[0, 1]])
+    np.testing.assert_array_equal(single_process.process_allgather(tree, tiled=True)["a"], [0, 1])
+    assert single_process.broadcast_one_to_all(tree)["b"] == 3
+    single_process.sync_global_devices("here")
+    single_process.assert_equal(tree)
 
 
 def test_several_processes_need_their_package(monkeypatch):
     monkeypatch.setattr(rb, "process_count", lambda: 2)
     for name in ("broadcast_one_to_all", "process_allgather", "sync_global_devices", "assert_equal"):
         with pytest.raises(NotImplementedError, match=f"{name}: .*\n.*pip install rabbet-distributed"):
-            getattr(alone, name)("x")
+            getattr(single_process, name)("x")
 
 
 def test_types_answer_for_their_sharding():

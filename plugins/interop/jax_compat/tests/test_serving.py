@@ -1,10 +1,14 @@
 """``import jax`` answered by Rabbet: in processes of their own, for that holds for a whole process."""
 
+import importlib.machinery
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
+import rabbet as rb
+from rabbet_jax.finder import Finder
 
 
 @pytest.fixture
@@ -528,3 +532,49 @@ def test_modules_can_be_copied_and_classes_made_of_what_is_served(child):
         """
     )
     assert "copied" in out
+
+
+def test_a_package_that_cannot_be_used_hinders_no_other_name():
+    """Where tensorstore was missing, `from jax.experimental import io_callback` raised for rabbet-store."""
+    asked = []
+
+    def read(name):
+        asked.append(name)
+        if name == "broken":
+            raise rb.errors.PluginError("needs what is not installed")
+        if name != "good":
+            raise AttributeError(name)
+        return 1
+
+    source = types.ModuleType("source")
+    source.__getattr__, source.__dir__ = read, lambda: ["broken", "good"]
+    spec = importlib.machinery.ModuleSpec("jax.some", None)
+    spec.loader_state = [source]
+    finder = Finder()
+    served = finder.create_module(spec)
+    finder.exec_module(served)
+    assert set(asked) <= {"ABSENT", "WHY", "OPEN", "OPEN_BELOW"}  # names are read when they are asked for
+    assert served.good == 1 and served.__all__ == ["good"]
+    with pytest.raises(rb.errors.PluginError, match="not installed"):
+        _ = served.broken
+
+
+def test_what_is_beyond_the_ends_of_an_image(child):
+    """A point behind the last one is halfway to what is beyond, as in JAX; SciPy's is that at once."""
+    out = child(
+        """
+        import jax
+        import jax.numpy as jnp
+        from jax.scipy.ndimage import map_coordinates
+
+        at = [jnp.array([0.5, 2.5, -0.5])]
+        for mode in ("constant", "wrap", "nearest"):
+            f = jax.jit(lambda x: map_coordinates(x, at, 1, mode, cval=9.0))
+            print(mode, f(jnp.array([1.0, 2.0, 3.0])))
+        """
+    )
+    assert out.splitlines() == [
+        "constant [1.5 6.  5. ]",
+        "wrap [1.5 2.  2. ]",
+        "nearest [1.5 3.  1. ]",
+    ]

@@ -9,7 +9,7 @@ import pytest
 from rabbet.errors import PeerLost
 
 group = pytest.importorskip("rabbet_distributed.group")
-watch = pytest.importorskip("rabbet_distributed.watch")
+watch = pytest.importorskip("rabbet_distributed.process_watch")
 peers = pytest.importorskip("rabbet_distributed.peers")
 VersionError = pytest.importorskip("rabbet_distributed.versions").VersionError
 

@@ -7,7 +7,7 @@ from rabbet import lax, planning
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 from rabbet_plan.groups import axes_of, axes_of_pairs, from_iota, on_mesh
-from rabbet_plan.wire import message
+from rabbet_plan.protobuf import message
 
 rnp = pytest.importorskip("rabbet.numpy")
 

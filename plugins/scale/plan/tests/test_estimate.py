@@ -7,9 +7,9 @@ from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 from rabbet_plan.collectives import Collective
 from rabbet_plan.estimate import Place, estimate, seconds_of
+from rabbet_plan.execution_counts import steps
 from rabbet_plan.hardware import TABLE, Hardware
 from rabbet_plan.hlo import Module
-from rabbet_plan.walking import steps
 
 pytestmark = pytest.mark.needs("cpu", "numpy")
 ROUND = Hardware("round", "Round", 1 << 30, 1e9, {"f32": 1e9}, 1e8, 1e6, 2, 1e3, 0.0, 0.0, "a test")

@@ -6,7 +6,7 @@ from rabbet import lax, planning
 from rabbet.extend.cost import Cost
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.sharding import NamedSharding, PartitionSpec
-from rabbet_plan.native import targets
+from rabbet_plan.native_calls import targets
 
 pytestmark = pytest.mark.needs("jit", "cpu")
 N, M, K = 16, 8, 4

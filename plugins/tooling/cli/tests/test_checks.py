@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 from rabbet import config
 from rabbet.extend.backend import CApiBackend
-from rabbet_cli import checks, trial
+from rabbet_cli import checks, isolated_process
 
 
 class Distribution(metadata.Distribution):
@@ -121,6 +121,6 @@ def test_a_library_that_ends_the_process_ends_another_one(tmp_path, monkeypatch,
     library.write_bytes(b"\x7fELF")
     made = CApiBackend("toaster", library)
     monkeypatch.setattr(made.plugin, "problem", lambda: None)
-    monkeypatch.setattr(trial, "PROGRAM", f"import os; {program}")
-    found = trial.trouble(made, "start")
+    monkeypatch.setattr(isolated_process, "PROGRAM", f"import os; {program}")
+    found = isolated_process.trouble(made, "start")
     assert found is said is None or found.startswith(said)

@@ -6,7 +6,7 @@ import sys
 import pytest
 from rabbet.extend.hooks import example_facts
 from rabbet.metrics import prometheus, reset, snapshot, to_opentelemetry
-from rabbet_metrics import counts, hooks
+from rabbet_metrics import counters, hooks
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_every_hook_counts_and_every_number_has_a_line_of_help():
     for hook in [name for name, value in vars(hooks).items() if hasattr(value, "rabbet_impl")]:
         tell(hook)
     names = {name for name, _ in snapshot()}
-    assert names == set(counts.METRICS) - {"rabbet_collectives_total"}
+    assert names == set(counters.METRICS) - {"rabbet_collectives_total"}
     text = prometheus()
     assert 'rabbet_programs_total{function="step",origin="compiler"} 1' in text
     assert "# TYPE rabbet_program_temporary_bytes gauge" in text and text.endswith("\n")
@@ -73,7 +73,7 @@ def test_instruments_of_opentelemetry_observe_the_numbers():
         create_observable_gauge = create_observable_counter
 
     tell("transferred")
-    assert len(to_opentelemetry(Meter())) == len(counts.METRICS)
+    assert len(to_opentelemetry(Meter())) == len(counters.METRICS)
     callback, unit = made["rabbet_transferred_bytes"]
     (observed,) = callback(None)
     assert (observed.value, observed.attributes, unit) == (4096, {"direction": "host-to-device"}, "By")

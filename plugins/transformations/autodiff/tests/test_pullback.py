@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import rabbet as rb
-from rabbet_autodiff.wants import DidntWant, DontWant, GradRef, GradValue, NotNeeded
+from rabbet_autodiff.with_refs import DidntWant, DontWant, GradRef, GradValue, NotNeeded
 
 rnp = pytest.importorskip("rabbet.numpy")
 

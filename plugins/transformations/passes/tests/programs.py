@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from rabbet import lax
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import ShapedArray
+from rabbet_passes.nested_programs import inlined, replaced
 from rabbet_passes.outline import outlined
-from rabbet_passes.within import inlined, replaced
 
 # One shape of every rank up to 3; everything is float32, so that any two of a shape go together.
 SHAPES = ((), (3,), (2, 3), (3, 2), (2, 1, 3))

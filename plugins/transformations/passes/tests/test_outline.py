@@ -10,7 +10,7 @@ from rabbet.extend.functions import to_array
 from rabbet.extend.passes import check, stage
 from rabbet.extend.primitive import Primitive, ShapedArray, call_op
 from rabbet_passes.outline import outline
-from rabbet_passes.repeats import Repeat, repeats
+from rabbet_passes.repeated_sequences import Repeat, repeats
 
 from .programs import results
 

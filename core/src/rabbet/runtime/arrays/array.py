@@ -17,7 +17,7 @@ from rabbet import dtypes
 from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
-from rabbet.runtime.arrays import callback_errors, shown, transfer_guards
+from rabbet.runtime.arrays import callback_errors, printable_values, transfer_guards
 from rabbet.runtime.arrays.host_parts import device_of, parts_here, stored
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
@@ -237,11 +237,11 @@ class Array(metaclass=ArrayType):
 
     def item(self, *index: int) -> float:
         """One element as a Python scalar; ``index`` as for ``numpy.ndarray.item``."""
-        return shown.numbers(self).item(*index)
+        return printable_values.numbers(self).item(*index)
 
     def tolist(self) -> Any:
         """The values as nested lists of Python scalars."""
-        return shown.numbers(self).tolist()
+        return printable_values.numbers(self).tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The values as bytes, in row-major order by default."""
@@ -259,7 +259,7 @@ class Array(metaclass=ArrayType):
                 f"a complex array does not convert to {convert.__name__} "
                 f"({self.aval.str_short()}); take x.real or abs(x)"
             )
-        return convert(shown.numbers(self)[()])
+        return convert(printable_values.numbers(self)[()])
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -267,7 +267,7 @@ class Array(metaclass=ArrayType):
                 f"the truth value of an array of {self.aval.size} elements ({self.aval.str_short()}) is "
                 "ambiguous; use x.any() or x.all()"
             )
-        return bool(shown.numbers(self).reshape(())[()])
+        return bool(printable_values.numbers(self).reshape(())[()])
 
     def __int__(self) -> Any:
         return self._scalar(int)
@@ -287,7 +287,7 @@ class Array(metaclass=ArrayType):
 
     def __format__(self, spec: str) -> str:
         if spec and self.aval.ndim == 0:
-            return format(shown.numbers(self)[()], spec)
+            return format(printable_values.numbers(self)[()], spec)
         try:
             return format(str(self), spec)
         except ValueError:
@@ -297,21 +297,21 @@ class Array(metaclass=ArrayType):
             ) from None
 
     def __str__(self) -> str:
-        if shown.is_stored_only(self.aval.dtype) or not is_readable(self):
+        if printable_values.is_stored_only(self.aval.dtype) or not is_readable(self):
             return repr(self)
-        return str(shown.numbers(self))
+        return str(printable_values.numbers(self))
 
     def __repr__(self) -> str:
         if self.raw.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if not is_readable(self):
             return f"Array(shape={self.aval.shape}, dtype={self.aval.dtype.name})"
-        if shown.is_stored_only(self.aval.dtype):
+        if printable_values.is_stored_only(self.aval.dtype):
             stored = raw_values.to_numpy(self.raw)
             return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{stored}"
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        tail = f"dtype={shown.name_of(self.aval.dtype)}{weak})"
-        text = shown.text(self, prefix="Array(")
+        tail = f"dtype={printable_values.name_of(self.aval.dtype)}{weak})"
+        text = printable_values.text(self, prefix="Array(")
         if self.aval.size == 0:
             text = f"[], shape={self.aval.shape}"
         last = text.rsplit("\n", 1)[-1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet.errors import ShardingError
-from rabbet.primitives.memories import in_memory, moved
+from rabbet.primitives.memory_spaces import in_memory, moved
 from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms.device_groups import device_group

@@ -22,17 +22,22 @@ from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.program.hook_facts import CompiledProgram, collectives_in
-from rabbet.program.over_devices import memory_of
+from rabbet.program.sharded_types import memory_of
 from rabbet.runtime.arrays import callbacks, memory_exhausted
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.placement import placed_by, placement
 from rabbet.runtime.arrays.sharding import EverywhereSharding, SingleDeviceSharding
 from rabbet.runtime.caching import disk_cache, program_limit, read_ahead
 from rabbet.runtime.caching.shared_programs import Loaded, estimate, kept_programs, shared
-from rabbet.runtime.compilation import among_processes, custom_partitioning, device_spread, ir_dumps
+from rabbet.runtime.compilation import (
+    custom_partitioning,
+    ir_dumps,
+    multi_process_compilation,
+    program_shardings,
+)
 from rabbet.runtime.compilation.compile_failure import compile_failure
-from rabbet.runtime.compilation.device_spread import Spread
-from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, not_finite
+from rabbet.runtime.compilation.program_shardings import Spread
+from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, nan_checks
 from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms import backends, compile_options, hook_calls
 from rabbet.runtime.platforms.device_groups import DeviceGroup
@@ -93,8 +98,8 @@ def lower(
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
-    spread = device_spread.as_typed(spread, optimized.out_avals)
-    optimized = device_spread.in_asked_memories(spread, optimized)
+    spread = program_shardings.as_typed(spread, optimized.out_avals)
+    optimized = program_shardings.in_asked_memories(spread, optimized)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]
     kept = tuple(range(len(arguments)))
@@ -111,7 +116,7 @@ def lower(
     )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
-    ins, outs = ((), ()) if spread is None else device_spread.attributes_of(spread, trimmed, kept)
+    ins, outs = ((), ()) if spread is None else program_shardings.attributes_of(spread, trimmed, kept)
     try:
         target = Target(
             platform,
@@ -194,7 +199,7 @@ class Executable:
         jaxpr: Any = self.lowering.jaxpr
         variables = [*jaxpr.constvars, *jaxpr.invars]  # one more where its loops can be stopped
         read = [(spread.ins[k], v.aval.ndim) for k, v in zip(self.lowering.kept, variables, strict=False)]
-        return device_spread.chosen(spread, avals, raw_shards.output_shardings(self.exe), read)
+        return program_shardings.chosen(spread, avals, raw_shards.output_shardings(self.exe), read)
 
     @property
     def out_placements_known(self) -> bool:
@@ -233,7 +238,7 @@ class Executable:
             return self.refuse
         specs = self.placements(committed)
         checked = config.debug_nans or config.debug_infs
-        checked = checked and not not_finite.only_moves(self.lowering.jaxpr)
+        checked = checked and not nan_checks.only_moves(self.lowering.jaxpr)
         if checked or effects.is_special(self.lowering):
             run = self.slow_runner(specs, single, checked)
             return run if assemble is None else lambda args: assemble(run(args))
@@ -273,10 +278,10 @@ class Executable:
         def run_checked(args: list[Value]) -> Value:
             out = run(args)
             try:
-                not_finite.check(self.lowering.name, [out] if type(out) is Array else out)
+                nan_checks.check(self.lowering.name, [out] if type(out) is Array else out)
             except FloatingPointError:
                 inputs = [args[i] for i in self.lowering.kept]
-                not_finite.first_operation(self.lowering.name, self.lowering.jaxpr, inputs)
+                nan_checks.first_operation(self.lowering.name, self.lowering.jaxpr, inputs)
                 raise
             return out
 
@@ -335,7 +340,7 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     text = lowering.module.key_text
     agreed: Any = contextlib.nullcontext()
     if lowering.spread is not None and not device.is_local:
-        options_text, about = adapter.option_bytes(portable), among_processes.told_apart(lowering)
+        options_text, about = adapter.option_bytes(portable), multi_process_compilation.told_apart(lowering)
         located = lowering.module.text
         agreed = multi_process.Agreed(lowering.name, text, options_text, device, about, located)
         text = agreed.text
@@ -348,7 +353,7 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
             load = functools.partial(_load, client, lowering, device, build, key, among)
             loaded, known = shared.get((device, key), load)
             if among is not None:
-                among.hand_on(key, among_processes.bytes_of(loaded, key, among.blob))
+                among.hand_on(key, multi_process_compilation.bytes_of(loaded, key, among.blob))
     seconds = time.perf_counter() - started
     if known:
         hook_calls.tell_hooks("program_shared", name=name)
@@ -438,7 +443,8 @@ def _load(client: Any, lowering: Any, device: Any, build: Any, key: str, among: 
         cached = exe is not None
         hook_calls.tell_hooks("cache_hit" if cached else "cache_miss", name=name)
         if exe is None:
-            exe = None if among is None else among_processes.fetched(client, among, key, devices, build)
+            if among is not None:
+                exe = multi_process_compilation.fetched(client, among, key, devices, build)
             fetched = exe is not None
             if exe is None:
                 exe = _compiled(client, lowering, devices, build, calls)

@@ -10,7 +10,7 @@ from rabbet import lax
 from rabbet.extend.primitive import Dual, Primitive
 from rabbet.lax import abs, add, div, max, mul, rsqrt, sign, sub
 
-from rabbet_special.making import unary
+from rabbet_special.chlo_primitives import unary
 from rabbet_special.numerics import accept_floats, chebyshev, in_single
 
 SMALL = (

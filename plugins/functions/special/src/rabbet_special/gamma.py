@@ -9,7 +9,7 @@ from rabbet import dtypes, lax
 from rabbet.lax import add, mul, neg
 
 from rabbet_special import gamma_parts
-from rabbet_special.making import binary, by_second, unary
+from rabbet_special.chlo_primitives import binary, by_second, unary
 
 # ----------------------------------------------------------------------------------------- gamma functions
 lgamma = unary(

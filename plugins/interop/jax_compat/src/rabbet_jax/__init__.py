@@ -15,7 +15,7 @@ starts.
 """
 
 from rabbet_jax.finder import CHILDREN, install, installed
-from rabbet_jax.level import JAX_VERSION
-from rabbet_jax.touched import report
+from rabbet_jax.jax_version import JAX_VERSION
+from rabbet_jax.missing_names import report
 
 __all__ = ["CHILDREN", "JAX_VERSION", "install", "installed", "report"]

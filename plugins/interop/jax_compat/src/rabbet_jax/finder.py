@@ -16,12 +16,12 @@ import sys
 import types
 from typing import Any
 
-from rabbet.errors import MissingPluginError
+from rabbet.errors import MissingPluginError, PluginError
 
 from rabbet_jax.defaults import take_defaults, take_name, take_words
 from rabbet_jax.inner_names import BROUGHT, HOMES, INNER
-from rabbet_jax.level import JAX_VERSION, numbers
-from rabbet_jax.touched import absent
+from rabbet_jax.jax_version import JAX_VERSION, numbers
+from rabbet_jax.missing_names import absent
 
 OVERLAY = "rabbet_jax.overlay"
 # The variable of the environment under which every Python process serves jax: rabbet_jax_compat.pth reads it.
@@ -63,7 +63,7 @@ class Served(types.ModuleType):
         if name in ("__path__", "__file__", "__wrapped__"):
             raise AttributeError(name)
         if name == "__all__":  # `from jax.numpy import *`: what was not read yet is nowhere else
-            return [public for public in dir(self) if hasattr(self, public)]
+            return [public for public in dir(self) if _can_be_read(self, public)]
         for source in _namespace(self).get("_sources", ()):
             value = getattr(source, name, _missing)
             if value is _missing:
@@ -96,6 +96,14 @@ class Served(types.ModuleType):
     def __dir__(self):
         public = {name for source in self._sources for name in dir(source) if not name.startswith("_")}
         return sorted(public | {name for name in _namespace(self) if not name.startswith("_")})
+
+
+def _can_be_read(module, name):
+    """Whether a name is there and can be used: what its package needs may be absent."""
+    try:
+        return hasattr(module, name)
+    except PluginError:
+        return False
 
 
 def _ours(module):
@@ -211,8 +219,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for source in sources:
             if source.__doc__:
                 module.__doc__ = source.__doc__
-            if getattr(source, "__all__", None):
-                module.__all__ = [*getattr(module, "__all__", []), *source.__all__]
+        listed = [vars(source).get("__all__") for source in sources]
+        if listed and all(listed):  # else they are found when `import *` asks
+            module.__all__ = [name for names in listed for name in names]
         if module.__name__ == "jax":
             module.__version__ = JAX_VERSION
             module.__version_info__ = numbers(JAX_VERSION)

@@ -4,7 +4,7 @@
 inside; they can be read, and say the public way when they are called.
 """
 
-from rabbet_jax.touched import REPORT
+from rabbet_jax.missing_names import REPORT
 
 # Where names that a module shows are looked for.
 HOMES = "jax jax.lax jax.tree_util jax.sharding jax.typing jax.flatten_util jax.api_util".split()

@@ -10,14 +10,14 @@ from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import blocks, checking, ids, programs, trees
+from rabbet_pallas import blocks, checking, program_ids, programs, trees
+from rabbet_pallas.block_specs import BlockSpec, GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
 from rabbet_pallas.calls import Call
 from rabbet_pallas.debugging import poisons
 from rabbet_pallas.memory import type_of
 from rabbet_pallas.primitive import pallas_call as pallas_call_p
 from rabbet_pallas.references import Ref
 from rabbet_pallas.scopes import is_memory, scratch_of
-from rabbet_pallas.specs import BlockSpec, GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
 
 
 @folded
@@ -168,7 +168,7 @@ class Tracing:
         def body(*args):
             own, sizes, states = programs.split(args, self.grid)
             refs = [Ref(typeof(x), x, s, k) for x, s, k in zip(states, spaces, kinds, strict=True)]
-            with ids.within(own, sizes):
+            with program_ids.within(own, sizes):
                 self.call_kernel(refs, cut)
             self.refuse_lost_writes(states, refs, cut, ins)
             return [read(r) for r in refs[cut[0] + cut[1] :]]

@@ -7,9 +7,9 @@ from rabbet.extend.passes import Jaxpr, Var
 from rabbet.extend.primitive import Batched, ShapedArray, move_axis
 from rabbet.extend.transform import typeof
 
+from rabbet_pallas.block_specs import Squeezed
 from rabbet_pallas.blocks import I32
 from rabbet_pallas.grids import split
-from rabbet_pallas.specs import Squeezed
 
 
 def batched_call(primitive, call, operands):

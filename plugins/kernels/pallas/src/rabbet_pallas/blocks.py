@@ -9,10 +9,8 @@ from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import ids, indexing, programs
-from rabbet_pallas.calls import Block
-from rabbet_pallas.references import Ref
-from rabbet_pallas.specs import (
+from rabbet_pallas import indexing, program_ids, programs
+from rabbet_pallas.block_specs import (
     Blocked,
     BoundedSlice,
     Element,
@@ -21,6 +19,8 @@ from rabbet_pallas.specs import (
     MemorySpace,
     Squeezed,
 )
+from rabbet_pallas.calls import Block
+from rabbet_pallas.references import Ref
 
 I32 = ShapedArray((), "int32")
 
@@ -88,7 +88,7 @@ def index_program(index_map, dims, grid, prefetch, prefetch_tree, what):
             index_map, given, {}, f"{what}: its index_map",
             f"{len(own)} indices of the grid{f' and {len(refs)} prefetched references' if refs else ''}",
         )  # fmt: skip
-        with ids.within(own, sizes):
+        with program_ids.within(own, sizes):
             found = index_map(*given)
         found = tuple(found) if isinstance(found, (list, tuple)) else (found,)
         if len(found) != len(dims):

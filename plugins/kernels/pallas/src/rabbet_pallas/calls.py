@@ -6,7 +6,7 @@ from typing import Any
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.rules import Enclosing
 
-from rabbet_pallas.specs import Blocked, Element, MemorySpace, Squeezed
+from rabbet_pallas.block_specs import Blocked, Element, MemorySpace, Squeezed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from rabbet_pallas.block_specs import Blocked, BoundedSlice, Element
 from rabbet_pallas.index_values import index_values, places
-from rabbet_pallas.specs import Blocked, BoundedSlice, Element
 
 MOST = 1 << 16  # programs; of larger grids nothing is looked at
 MOST_PAIRS = 1 << 10  # programs whose blocks by elements are compared with each other

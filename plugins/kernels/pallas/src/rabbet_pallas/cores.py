@@ -8,9 +8,9 @@ from rabbet import lax, tree
 from rabbet.extend.functions import folded
 from rabbet.extend.transform import Interpreter, RuleTable, run, typeof
 
-from rabbet_pallas import ids
+from rabbet_pallas import program_ids
 from rabbet_pallas.api import name_of, pallas_call
-from rabbet_pallas.specs import BlockSpec, MemoryRef, MemorySpace
+from rabbet_pallas.block_specs import BlockSpec, MemoryRef, MemorySpace
 
 as_they_are = RuleTable("pallas_cores", doc="(op, *values) -> value, with the number of a core known")
 
@@ -104,7 +104,7 @@ def kernel(
     outs = tree.map(lambda _: whole, given, is_leaf=lambda x: isinstance(x, MemoryRef))
 
     def program(*refs, **named):
-        on_core(mesh, ids.program_id(0), functools.partial(body, *refs, **named))
+        on_core(mesh, program_ids.program_id(0), functools.partial(body, *refs, **named))
 
     program.__name__ = name_of(body)
 

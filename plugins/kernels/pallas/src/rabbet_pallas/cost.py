@@ -7,8 +7,8 @@ from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.passes import bodies_of, stage
 from rabbet.extend.primitive import ShapedArray
 
+from rabbet_pallas.block_specs import CostEstimate
 from rabbet_pallas.calls import Call
-from rabbet_pallas.specs import CostEstimate
 
 TRANSCENDENTAL = frozenset(
     "exp exp2 expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh tanh logistic "

@@ -12,7 +12,7 @@ from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import ids
+from rabbet_pallas import program_ids
 from rabbet_pallas.calls import Scratch
 from rabbet_pallas.references import Ref
 from rabbet_pallas.scopes import allocate
@@ -70,7 +70,7 @@ def prng_seed(*seeds):
       >>> sorted(set(bits.tolist()))
       [0, 1]
     """
-    kept = ids.kept("prng_seed")
+    kept = program_ids.kept("prng_seed")
     if not seeds:
         raise ValueError("prng_seed without a seed\n  to fix: one or more integers")
     numbers = []
@@ -106,7 +106,7 @@ def prng_random_bits(shape):
       >>> pl.pallas_call(kernel, rb.ShapeDtypeStruct((3,), "int32"))().tolist()
       [0, 0, 0]
     """
-    generator = ids.kept("prng_random_bits").get("generator")
+    generator = program_ids.kept("prng_random_bits").get("generator")
     if generator is None:
         raise ValueError(
             "prng_random_bits before prng_seed in this kernel\n"

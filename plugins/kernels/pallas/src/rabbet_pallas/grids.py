@@ -11,7 +11,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.passes import Var, evaluate
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas.specs import Blocked, BoundedSlice
+from rabbet_pallas.block_specs import Blocked, BoundedSlice
 
 
 def run(call, operands):

@@ -6,7 +6,7 @@ import numpy as np
 from rabbet import Array, lax
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas.places import At, Gather, Index, Range
+from rabbet_pallas.reference_parts import At, Gather, Index, Range
 
 
 class Slice:

@@ -3,8 +3,8 @@
 from rabbet import lax
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import parts
-from rabbet_pallas.places import At, Gather, Index, Range
+from rabbet_pallas import array_parts
+from rabbet_pallas.reference_parts import At, Gather, Index, Range
 
 COMBINE = {
     "add": lax.add, "max": lax.max, "min": lax.min, "and": lax.bitwise_and, "or": lax.bitwise_or,
@@ -17,8 +17,8 @@ def inside(shape, index, operands):
     the part lies from there, for each dimension.
     """
     starts, sizes, moved = [], [], []
-    for n, dim, start in zip(shape, index.dims, parts.starts_of(index, operands), strict=True):
-        size = min(n, parts.size_of(dim))
+    for n, dim, start in zip(shape, index.dims, array_parts.starts_of(index, operands), strict=True):
+        size = min(n, array_parts.size_of(dim))
         if isinstance(start, int):
             at = min(max(start, 0), n - size)
         else:
@@ -32,7 +32,7 @@ def inside(shape, index, operands):
 def is_fixed(moved, sizes, index):
     """Whether the part surely lies within the array."""
     within = zip(moved, sizes, index.dims, strict=True)
-    return all(isinstance(m, int) and m == 0 and n == parts.size_of(d) for m, n, d in within)
+    return all(isinstance(m, int) and m == 0 and n == array_parts.size_of(d) for m, n, d in within)
 
 
 def take(value, steps, operands, mask, other):
@@ -42,7 +42,7 @@ def take(value, steps, operands, mask, other):
     else:
         *before, step = steps
         used = len(operands) - step.operands
-        value = parts.take(value, before, operands[:used])
+        value = array_parts.take(value, before, operands[:used])
         found = take_step(value, step, operands[used:], mask)
     other = lax.full(typeof(found).shape, 0, typeof(found).dtype) if other is None else other
     return lax.select(mask, found, other)
@@ -50,19 +50,19 @@ def take(value, steps, operands, mask, other):
 
 def take_step(value, step, operands, mask):
     if not isinstance(step, Index):
-        return parts.take(value, (step,), operands)
+        return array_parts.take(value, (step,), operands)
     if step.gathers:
         return value.at[ranges_as_arrays(step, operands)].get(mode="clip")
     shape = typeof(value).shape
     starts, sizes, moved = inside(shape, step, operands)
     if is_fixed(moved, sizes, step):
-        return parts.take(value, (step,), operands)
+        return array_parts.take(value, (step,), operands)
     box = lax.dynamic_slice(value, starts, sizes)
     # The part may begin before the box, by up to its size, and end behind it: room on both sides.
-    room = [parts.size_of(d) for d in step.dims]
+    room = [array_parts.size_of(d) for d in step.dims]
     wide = lax.pad(box, lax.full((), 0, typeof(box).dtype), [(n, n, 0) for n in room])
     at = [lax.clamp(0, m + n, n + s) for m, n, s in zip(moved, room, sizes, strict=True)]
-    found = parts.thinned(lax.dynamic_slice(wide, at, room), step)
+    found = array_parts.thinned(lax.dynamic_slice(wide, at, room), step)
     return lax.reshape(found, step.type_of(typeof(value)).shape)
 
 
@@ -71,20 +71,20 @@ def put(value, new, steps, operands, mask):
     if len(steps) > 1:
         first, rest = steps[0], steps[1:]
         own, others = operands[: first.operands], operands[first.operands :]
-        inner = put(parts.take(value, (first,), own), new, rest, others, mask)
-        return parts.put(value, inner, (first,), own)
+        inner = put(array_parts.take(value, (first,), own), new, rest, others, mask)
+        return array_parts.put(value, inner, (first,), own)
     if not steps:
         return lax.select(mask, new, value)
     (step,) = steps
     if not isinstance(step, Index):
-        old = parts.take(value, steps, operands)
-        return parts.put(value, lax.select(mask, new, old), steps, operands)
+        old = array_parts.take(value, steps, operands)
+        return array_parts.put(value, lax.select(mask, new, old), steps, operands)
     if step.gathers:
         return scattered(value, new, step, operands, mask, "set")
     starts, sizes, moved = inside(typeof(value).shape, step, operands)
     if is_fixed(moved, sizes, step):
-        old = parts.take(value, steps, operands)
-        return parts.put(value, lax.select(mask, new, old), steps, operands)
+        old = array_parts.take(value, steps, operands)
+        return array_parts.put(value, lax.select(mask, new, old), steps, operands)
     old = lax.dynamic_slice(value, starts, sizes)
     new, mask = [in_the_box(x, step, sizes, moved) for x in (new, mask)]
     return lax.dynamic_update_slice(value, lax.select(mask, new, old), starts)
@@ -92,11 +92,11 @@ def put(value, new, steps, operands, mask):
 
 def in_the_box(part, step, sizes, moved):
     """A part laid over a box in the array: False or zero where it does not cover that."""
-    part = lax.reshape(part, parts.sizes_of(step))
+    part = lax.reshape(part, array_parts.sizes_of(step))
     zero = lax.full((), 0, typeof(part).dtype)
     apart = [getattr(d, "step", 1) - 1 for d in step.dims]
     wide = lax.pad(part, zero, [(s, s, a) for s, a in zip(sizes, apart, strict=True)])
-    room = [parts.size_of(d) for d in step.dims]
+    room = [array_parts.size_of(d) for d in step.dims]
     at = [lax.clamp(0, s - m, s + n) for m, n, s in zip(moved, room, sizes, strict=True)]
     return lax.dynamic_slice(wide, at, sizes)
 
@@ -106,7 +106,7 @@ def ranges_as_arrays(index, operands):
     ranges = [d for d in index.dims if isinstance(d, Range)]
     out = [*[d.size for d in ranges[: index.at]], *index.shape, *[d.size for d in ranges[index.at :]]]
     made, nth = [], 0
-    for dim, start in zip(index.dims, parts.starts_of(index, operands), strict=True):
+    for dim, start in zip(index.dims, array_parts.starts_of(index, operands), strict=True):
         if isinstance(dim, At):
             made.append(start)
             continue
@@ -141,8 +141,8 @@ def combine(state, value, place, operands, mask, kind):
     if len(place.steps) == 1 and isinstance(step, Index) and step.gathers and kind in ("add", "max", "min"):
         return scattered(state, value, step, operands, mask, kind)
     if mask is None:
-        new = COMBINE[kind](parts.take(state, place.steps, operands), value)
-        return parts.put(state, new, place.steps, operands)
+        new = COMBINE[kind](array_parts.take(state, place.steps, operands), value)
+        return array_parts.put(state, new, place.steps, operands)
     new = COMBINE[kind](take(state, place.steps, operands, mask, None), value)
     return put(state, new, place.steps, operands, mask)
 

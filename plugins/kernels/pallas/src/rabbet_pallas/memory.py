@@ -4,7 +4,7 @@ from rabbet import lax
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import masked_parts, parts
+from rabbet_pallas import array_parts, masked_parts
 
 
 def fitting(name, place, state, value, operands, masked, other=False):
@@ -57,7 +57,7 @@ compare_and_swap = Primitive(
 def load_parts(op, state, *operands):
     place, masked = op.params["place"], op.params.get("masked", False)
     if not masked:
-        return parts.take(state, place.steps, operands)
+        return array_parts.take(state, place.steps, operands)
     n = place.operands
     other = operands[n + 1] if op.params.get("other", False) else None
     return masked_parts.take(state, place.steps, operands[:n], operands[n], other)
@@ -67,7 +67,7 @@ def load_parts(op, state, *operands):
 def store_parts(op, state, value, *operands):
     place = op.params["place"]
     if not op.params.get("masked", False):
-        return parts.put(state, value, place.steps, operands)
+        return array_parts.put(state, value, place.steps, operands)
     n = place.operands
     return masked_parts.put(state, value, place.steps, operands[:n], operands[n])
 

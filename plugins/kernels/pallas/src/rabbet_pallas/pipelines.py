@@ -8,10 +8,10 @@ import numpy as np
 from rabbet import lax, tree
 from rabbet.extend.functions import folded
 
-from rabbet_pallas import ids, indexing, references
+from rabbet_pallas import indexing, program_ids, references
+from rabbet_pallas.block_specs import Blocked, BlockSpec, BoundedSlice, Element, MemorySpace, Squeezed
 from rabbet_pallas.scopes import run_scoped
 from rabbet_pallas.semaphores import SemaphoreType, async_copy
-from rabbet_pallas.specs import Blocked, BlockSpec, BoundedSlice, Element, MemorySpace, Squeezed
 
 
 def dims_of(spec, shape, what):
@@ -145,7 +145,7 @@ def steps(body, grid, windows, count, room, scratches, explicit):
         parts = [w.block(places) for w in windows]
         for part, buffer in zip(parts[:count], buffers, strict=False):
             async_copy(part, buffer, sem).wait()
-        with ids.within(places, grid):
+        with program_ids.within(places, grid):
             body(*([tuple(places)] if explicit else []), *buffers, *scratches)
         for part, buffer in zip(parts[count:], buffers[count:], strict=True):
             async_copy(buffer, part, sem).wait()

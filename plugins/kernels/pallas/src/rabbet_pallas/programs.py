@@ -7,7 +7,7 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas.memory import load
-from rabbet_pallas.places import WHOLE
+from rabbet_pallas.reference_parts import WHOLE
 
 
 def split(args, grid):

@@ -9,7 +9,7 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas import indexing, memory
-from rabbet_pallas.places import Bitcast, Index, Place, Reshape, Transpose
+from rabbet_pallas.reference_parts import Bitcast, Index, Place, Reshape, Transpose
 
 
 class Readable:

@@ -7,10 +7,10 @@ from rabbet.extend.cells import read
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import Primitive, ShapedArray
 
+from rabbet_pallas.block_specs import MemoryRef
 from rabbet_pallas.calls import Scratch
 from rabbet_pallas.memory import type_of
 from rabbet_pallas.references import Ref
-from rabbet_pallas.specs import MemoryRef
 
 allocate = Primitive(
     "allocate", lambda *, scratch: ShapedArray(scratch.state.shape, scratch.state.dtype),

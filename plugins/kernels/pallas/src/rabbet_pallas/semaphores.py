@@ -9,11 +9,11 @@ from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import parts
+from rabbet_pallas import array_parts
+from rabbet_pallas.block_specs import MemoryRef, MemorySpace
 from rabbet_pallas.memory import type_of
-from rabbet_pallas.places import Place
+from rabbet_pallas.reference_parts import Place
 from rabbet_pallas.references import as_reference
-from rabbet_pallas.specs import MemoryRef, MemorySpace
 
 I32 = ShapedArray((), "int32")
 
@@ -78,10 +78,10 @@ def cut(operands, *places):
 def copy_at_once(op, dst, src, sem, *operands):
     p = op.params
     to, of, at = cut(operands, p["dst_place"], p["src_place"], p["sem_place"])
-    value = parts.take(src, p["src_place"].steps, of)
+    value = array_parts.take(src, p["src_place"].steps, of)
     if p.get("add", False):
-        value = lax.add(value, parts.take(dst, p["dst_place"].steps, to))
-    made = parts.put(dst, value, p["dst_place"].steps, to)
+        value = lax.add(value, array_parts.take(dst, p["dst_place"].steps, to))
+    made = array_parts.put(dst, value, p["dst_place"].steps, to)
     return [made, counted(sem, p["sem_place"], at, size_of(value))]
 
 
@@ -100,9 +100,9 @@ def size_of(value):
 
 def counted(sem, place, operands, by):
     """Semaphores with a number added to one of them."""
-    old = parts.take(sem, place.steps, operands)
+    old = array_parts.take(sem, place.steps, operands)
     by = np.int32(by) if isinstance(by, int) else by
-    return parts.put(sem, lax.add(old, by), place.steps, operands)
+    return array_parts.put(sem, lax.add(old, by), place.steps, operands)
 
 
 @semaphore_signal_p.decompose
@@ -119,7 +119,7 @@ def wait_parts(op, sem, value, *operands):
 
 @semaphore_read_p.decompose
 def read_parts(op, sem, *operands):
-    return parts.take(sem, op.params["place"].steps, operands)
+    return array_parts.take(sem, op.params["place"].steps, operands)
 
 
 class AsyncCopyDescriptor:

@@ -2,7 +2,7 @@
 
 from rabbet import tree
 
-from rabbet_pallas.specs import BlockSpec, NoBlockSpec
+from rabbet_pallas.block_specs import BlockSpec, NoBlockSpec
 
 
 def children(node):

@@ -7,7 +7,7 @@ from rabbet.extend.primitive import Primitive, ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas import memory, references
-from rabbet_pallas.places import Place
+from rabbet_pallas.reference_parts import Place
 from rabbet_pallas.references import as_reference, fitting, part, spread
 
 inline_asm = Primitive(

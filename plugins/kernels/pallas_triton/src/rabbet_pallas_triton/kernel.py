@@ -4,9 +4,9 @@ import math
 
 from rabbet.experimental.pallas.targets import Rules, Walker, shared_rules
 
-from rabbet_pallas_triton import arrays, memory, outside, pointers
+from rabbet_pallas_triton import arrays, library_functions, memory, pointers
 
-RULES = Rules({**shared_rules, **arrays.RULES, **memory.RULES, **outside.RULES})
+RULES = Rules({**shared_rules, **arrays.RULES, **memory.RULES, **library_functions.RULES})
 # How many programs the second and the third dimension of a launch may have.
 MOST = 65535
 

@@ -7,11 +7,11 @@ such functions in another way, as ``custom_jvp``, ``custom_vjp`` and ``custom_vm
 them (``Interpreter.custom_rule``).
 """
 
-from rabbet_custom_rules.carrying import Passage, Under
+from rabbet_custom_rules.rules_under_interpreters import Passage, Under
 from rabbet_custom_rules.composite import composite
 from rabbet_custom_rules.decorator import custom_rules, rule_on_payloads
-from rabbet_custom_rules.primitive import call_with_rules, custom_call
-from rabbet_custom_rules.ruled import RuledFunction
+from rabbet_custom_rules.custom_call_primitive import call_with_rules, custom_call
+from rabbet_custom_rules.functions_with_rules import RuledFunction
 from rabbet_custom_rules.rules import CustomRule, PayloadRule
 
 __all__ = [

@@ -13,7 +13,7 @@ from rabbet.extend.functions import array_or_tracer, describe_function, folded
 from rabbet.extend.passes import stage
 from rabbet.extend.transform import payload_of
 
-from rabbet_custom_rules.ruled import RuledFunction
+from rabbet_custom_rules.functions_with_rules import RuledFunction
 from rabbet_custom_rules.rules import PayloadRule
 
 GROUP = "rabbet.custom_rules"

@@ -8,7 +8,7 @@ from rabbet_collectives.functions import (
     psum, psum_scatter, pswapaxes,
 )  # fmt: skip
 from rabbet_collectives.ragged_exchange import ragged_all_to_all
-from rabbet_collectives.sending import precv, psend
+from rabbet_collectives.send_receive import precv, psend
 
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",

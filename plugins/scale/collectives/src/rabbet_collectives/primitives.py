@@ -28,7 +28,7 @@ from rabbet.extend.primitive import (
 from rabbet.extend.rules import at_axis
 from rabbet.extend.transform import typeof
 
-from rabbet_collectives import texts
+from rabbet_collectives import stablehlo
 from rabbet_collectives.groups import by_group, by_member, rows
 from rabbet_collectives.reductions import NUMBERS, by_devices, pmax, pmin, psum
 from rabbet_collectives.varying import differs, varied
@@ -59,7 +59,7 @@ all_gather = Primitive(
     "all_gather", all_gather_aval, kinds=("structural", "linear"), axis="axis",
     doc="the values of all members of a named axis, stacked in front",
 )  # fmt: skip
-all_gather.rule("lower")(by_devices(texts.all_gather))
+all_gather.rule("lower")(by_devices(stablehlo.all_gather))
 
 
 @all_gather.rule("batch")
@@ -85,7 +85,7 @@ all_gather_invariant = Primitive(
     "all_gather_invariant", all_gather_aval, kinds=("structural", "linear"), axis="axis",
     doc="the values of all members of a named axis, stacked in front, as one value that all share",
 )  # fmt: skip
-all_gather_invariant.rule("lower")(by_devices(texts.all_gather))
+all_gather_invariant.rule("lower")(by_devices(stablehlo.all_gather))
 all_gather_invariant.rule("batch")(batch_all_gather)
 all_gather_invariant.rule("collective")(gather_members)
 
@@ -120,7 +120,7 @@ reduce_scatter = Primitive(
     "reduce_scatter", reduce_scatter_aval, kinds=("increasing", "linear"), axis="axis",
     doc="of the sum over the members of a named axis the slice of each member's own index",
 )  # fmt: skip
-reduce_scatter.rule("lower")(by_devices(texts.reduce_scatter))
+reduce_scatter.rule("lower")(by_devices(stablehlo.reduce_scatter))
 
 
 @reduce_scatter.rule("batch")
@@ -154,7 +154,7 @@ all_to_all = Primitive(
     "all_to_all", all_to_all_aval, kinds=("structural", "linear"), axis="axis",
     doc="slice k of member m becomes slice m of member k, along a named axis and the first dimension",
 )  # fmt: skip
-all_to_all.rule("lower")(by_devices(texts.all_to_all))
+all_to_all.rule("lower")(by_devices(stablehlo.all_to_all))
 
 
 @all_to_all.rule("batch")
@@ -180,7 +180,7 @@ ppermute = Primitive(
     "ppermute", lambda x, axis, size, perm: x, kinds=("linear",), axis="axis",
     doc="for each pair (source, destination) of perm the source's value at the destination, else zeros",
 )  # fmt: skip
-ppermute.rule("lower")(by_devices(texts.ppermute))
+ppermute.rule("lower")(by_devices(stablehlo.ppermute))
 
 
 @ppermute.rule("batch")
@@ -211,7 +211,7 @@ axis_index = Primitive(
     "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
     doc="a member's index along a named axis",
 )  # fmt: skip
-axis_index.rule("lower")(by_devices(texts.axis_index))
+axis_index.rule("lower")(by_devices(stablehlo.axis_index))
 
 
 @axis_index.rule("collective")

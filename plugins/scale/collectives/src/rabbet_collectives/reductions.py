@@ -17,7 +17,7 @@ from rabbet.extend.primitive import (
 from rabbet.extend.rules import at_axis
 from rabbet.extend.transform import typeof
 
-from rabbet_collectives import texts
+from rabbet_collectives import stablehlo
 from rabbet_collectives.groups import reduced_in_groups
 
 NUMBERS, REALS = "iufc", "iuf"
@@ -58,7 +58,7 @@ def all_reduce(name, accepts, reduce, combine, doc, kinds):
             return [axes]
         return [frozenset([pair for pair in axes if pair[0] != op.params["axis"]])]
 
-    primitive.rule("lower")(by_devices(texts.reduction(combine)))
+    primitive.rule("lower")(by_devices(stablehlo.reduction(combine)))
 
     @primitive.rule("batch")
     def batch_all_reduce(op, x):

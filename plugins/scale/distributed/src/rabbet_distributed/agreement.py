@@ -4,8 +4,8 @@ import contextlib
 import time
 import zlib
 
-from rabbet_distributed.differing import difference, packed, unpacked
 from rabbet_distributed.peers import DifferentPrograms
+from rabbet_distributed.program_differences import difference, packed, unpacked
 
 ASKED = 8  # of those that are missing, so many are asked what they do
 LOOKS = 3  # at which another program is seen in a row, before it is taken for the one that stays

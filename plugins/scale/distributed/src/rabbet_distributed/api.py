@@ -15,7 +15,7 @@ from rabbet_distributed import clusters
 from rabbet_distributed.clusters import Place
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.group import Group, Seconds
-from rabbet_distributed.signing import SignedStore, secret_of_job
+from rabbet_distributed.signed_messages import SignedStore, secret_of_job
 
 # Addresses that documents use (RFC 5737, RFC 3849): the way to them is that to any other network.
 ELSEWHERE, ELSEWHERE_6 = "192.0.2.1", "2001:db8::1"

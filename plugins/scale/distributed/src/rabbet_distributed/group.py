@@ -32,8 +32,8 @@ from rabbet.extend.processes import (
 
 from rabbet_distributed import connections
 from rabbet_distributed.peers import NOBODY
+from rabbet_distributed.process_watch import Watch
 from rabbet_distributed.versions import check_versions, versions
-from rabbet_distributed.watch import Watch
 
 # What jaxlib writes down for clients that form a group, by the platform's name there.
 LEFT_BEHIND = ("global_topology", "local_topology", "gloo")

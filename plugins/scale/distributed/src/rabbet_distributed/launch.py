@@ -13,7 +13,7 @@ import sys
 import time
 
 from rabbet_distributed.coordinator import Coordinator
-from rabbet_distributed.signing import VARIABLE
+from rabbet_distributed.signed_messages import VARIABLE
 
 HELP = "start a program as several processes on this machine that compute together"
 GRACE_SECONDS = 5.0  # between asking a process to end and ending it

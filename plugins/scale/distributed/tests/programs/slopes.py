@@ -10,7 +10,7 @@ import time
 
 from rabbet.extend.processes import connect, start_service
 from rabbet_distributed.group import Group, Seconds
-from rabbet_distributed.signing import SignedStore
+from rabbet_distributed.signed_messages import SignedStore
 
 
 class Member(Group):

@@ -1,5 +1,5 @@
-"""Arrays and programs over many devices. See ``meshes``, ``specs`` and ``named``, then ``arrays`` and
-``constraints``.
+"""Arrays and programs over many devices. See ``meshes``, ``partition_spec`` and
+``named_sharding``, then ``arrays`` and ``constraints``.
 """
 
 from rabbet.extend.functions import public_module as _public_module
@@ -12,14 +12,14 @@ from rabbet_parallel.arrays import (
 )
 from rabbet_parallel import explicit_rules
 from rabbet_parallel.constraints import with_sharding_constraint
-from rabbet_parallel.mapping import shard_map, smap
-from rabbet_parallel.current import get_mesh, set_mesh
+from rabbet_parallel.shard_map_function import shard_map, smap
+from rabbet_parallel.current_mesh import get_mesh, set_mesh
 from rabbet_parallel.meshes import Mesh, make_mesh
-from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.per_device import device_put_replicated, device_put_sharded
-from rabbet_parallel.pmapping import pmap
+from rabbet_parallel.named_sharding import NamedSharding
+from rabbet_parallel.pmap_arrays import device_put_replicated, device_put_sharded
+from rabbet_parallel.pmap_function import pmap
 from rabbet_parallel.resharding import reshard
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.partition_spec import PartitionSpec
 
 __all__ = [
     "Mesh",

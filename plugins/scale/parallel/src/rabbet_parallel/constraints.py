@@ -15,12 +15,12 @@ from rabbet.extend.sharding import part_of, with_part
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 
-from rabbet_parallel.addends import Addends, with_axes
-from rabbet_parallel.current import mesh_in_use
-from rabbet_parallel.explicit import Explicit, with_entries
+from rabbet_parallel.current_mesh import mesh_in_use
+from rabbet_parallel.explicit_sharding import Explicit, with_entries
 from rabbet_parallel.meshes import AbstractMesh, AxisType, current
-from rabbet_parallel.named import NamedSharding, as_sharding, with_devices
-from rabbet_parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, names_in
+from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
+from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
+from rabbet_parallel.unreduced_sums import Addends, with_axes
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op

@@ -12,8 +12,8 @@ from rabbet_collectives import primitives as c
 from rabbet_collectives.varying import pvary
 
 from rabbet_parallel.constraints import reshard, sharding_constraint, to_addends, to_auto
-from rabbet_parallel.explicit import Ambiguous, Laid, explicit
-from rabbet_parallel.specs import names_in
+from rabbet_parallel.explicit_sharding import Ambiguous, Laid, explicit
+from rabbet_parallel.partition_spec import names_in
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op

@@ -15,10 +15,10 @@ from rabbet import tree
 from rabbet.extend.functions import describe_function, describe_value
 from rabbet_collectives.functions import psum
 
-from rabbet_parallel.factors import SdyShardingRule, dimensions_of, parse_rule
-from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.partitioned import Asked, mesh_of
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.custom_partitioning_primitive import Asked, mesh_of
+from rabbet_parallel.named_sharding import NamedSharding
+from rabbet_parallel.partition_spec import PartitionSpec
+from rabbet_parallel.sharding_rules import SdyShardingRule, dimensions_of, parse_rule
 
 
 class RuleCall:

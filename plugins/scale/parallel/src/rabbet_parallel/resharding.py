@@ -15,11 +15,11 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_parallel.constraints import concrete_mesh, hidden, with_sharding_constraint
 from rabbet_parallel.constraints import reshard as retyped
-from rabbet_parallel.current import mesh_in_use, needed_mesh, use_mesh
-from rabbet_parallel.explicit import Explicit, entries_of, explicit_entries
+from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh, use_mesh
+from rabbet_parallel.explicit_sharding import Explicit, entries_of, explicit_entries
 from rabbet_parallel.meshes import AxisType
-from rabbet_parallel.named import NamedSharding
-from rabbet_parallel.specs import PartitionSpec, names_in
+from rabbet_parallel.named_sharding import NamedSharding
+from rabbet_parallel.partition_spec import PartitionSpec, names_in
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:

@@ -176,7 +176,7 @@ def test_a_python_function_fails_on_one_device():
 
 
 def test_results_that_differ_where_their_spec_says_they_do_not():
-    """One device's would be taken; more in test_mapping.py."""
+    """One device's would be taken; more in test_shard_map_function.py."""
     with pytest.raises(ShardingError, match="may differ between devices along 'x'"):
         rb.shard_map(lambda x: x * 2, mesh=MESH, in_specs=P("x"), out_specs=P())(HOST)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from rabbet_plan.execution_counts import inside
 from rabbet_plan.hlo import Instruction, Shape
-from rabbet_plan.walking import inside
-from rabbet_plan.wire import message, numbers, one
+from rabbet_plan.protobuf import message, numbers, one
 
 ELEMENTWISE = frozenset(
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from rabbet_plan.execution_counts import Step, inside
 from rabbet_plan.groups import axes_of, axes_of_pairs, groups_of, pairs_of
 from rabbet_plan.hlo import Instruction
-from rabbet_plan.walking import Step, inside
 
 KINDS = (
     "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute",

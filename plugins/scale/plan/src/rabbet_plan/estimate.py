@@ -1,10 +1,11 @@
 """How long a step may take: each part of the program against the peaks of the hardware.
 
 The model: an instruction takes as long as its arithmetic or as its traffic with the memory, whichever is more
-(the roofline of Williams, Waterman and Patterson, 2009); a collective operation as ``routes`` says; what goes
-to the host's memory and back as long as the bytes of the busier way take. The step takes at least the longest
-of the three sums, where each hides behind the others, and at most all of them, one after the other, if the
-peaks were reached. They are not: real steps take longer than ``least``, and often than ``most``.
+(the roofline of Williams, Waterman and Patterson, 2009); a collective operation as ``collective_times`` says;
+what goes to the host's memory and back as long as the bytes of the busier way take. The step takes at least
+the longest of the three sums, where each hides behind the others, and at most all of them, one after the
+other, if the peaks were reached. They are not: real steps take longer than ``least``, and often than
+``most``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rabbet_plan.arithmetic import flops, matrix_flops, products, traffic
+from rabbet_plan.collective_times import Place, seconds_of, told
 from rabbet_plan.collectives import Collective
+from rabbet_plan.execution_counts import Step, inside
 from rabbet_plan.hardware import Hardware
-from rabbet_plan.routes import Place, seconds_of, told
 from rabbet_plan.transfers import transfers
-from rabbet_plan.walking import Step, inside
 
 
 @dataclass(frozen=True)

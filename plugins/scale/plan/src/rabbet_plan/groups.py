@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rabbet_plan.hlo import Instruction
-from rabbet_plan.wire import message, numbers, one
+from rabbet_plan.protobuf import message, numbers, one
 
 # Fields of HloInstructionProto that hold groups, and the one that holds pairs of source and target.
 LISTED, IN_LIST, IOTA, ON_MESH, PAIRS = 49, 87, 92, 93, 52

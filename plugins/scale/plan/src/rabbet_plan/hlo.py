@@ -9,7 +9,7 @@ from typing import Any
 
 from rabbet.extend.cost import Cost
 
-from rabbet_plan.wire import message, numbers, one, signed, text
+from rabbet_plan.protobuf import message, numbers, one, signed, text
 
 # XLA's element types by number: how they are written, and their bits.
 TYPES = {

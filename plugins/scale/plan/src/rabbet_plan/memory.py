@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rabbet_plan.hlo import Instruction, Module
 from rabbet_plan.liveness import at_peak
-from rabbet_plan.wire import message, numbers, one, signed
+from rabbet_plan.protobuf import message, numbers, one, signed
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Memory:
 
 
 def memory_of(sizes: dict[str, int], libraries: int = 0) -> Memory:
-    """``Memory`` from what a compiler tells, and what ``libraries`` hold of which it does not."""
+    """``Memory`` from what a compiler tells, and what libraries hold of which it does not."""
 
     def of(use: str) -> int:
         return sizes.get(f"{use}_size_in_bytes", 0)

@@ -18,16 +18,16 @@ from rabbet_plan import printing
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
 from rabbet_plan.collectives import Collective, collectives
 from rabbet_plan.estimate import Estimate, estimate
+from rabbet_plan.execution_counts import steps, total
 from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.hlo import Module
-from rabbet_plan.libraries import held_by_libraries
+from rabbet_plan.library_memory import held_by_libraries
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
-from rabbet_plan.native import NativeCall, native_calls, tell_costs
-from rabbet_plan.positions import is_name, lines_in, with_names
+from rabbet_plan.native_calls import NativeCall, native_calls, tell_costs
+from rabbet_plan.source_lines import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
 from rabbet_plan.training import Training, training_of
 from rabbet_plan.transfers import Transfers, transfers
-from rabbet_plan.walking import steps, total
 
 NO_TRANSFERS = Transfers(0, 0)
 SHOWN = 64  # how many buffers are kept
@@ -275,7 +275,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
 
 
 def counted(step) -> bool:
-    from rabbet_plan.walking import trip_count
+    from rabbet_plan.execution_counts import trip_count
 
     return trip_count(step.instruction) is not None
 

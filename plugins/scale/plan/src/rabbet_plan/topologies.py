@@ -14,8 +14,8 @@ from rabbet.errors import ConfigError, ShardingError
 from rabbet.extend.sharding import topology_devices
 from rabbet.sharding import Mesh
 
+from rabbet_plan.collective_times import Place
 from rabbet_plan.hardware import TABLE, hardware_of
-from rabbet_plan.routes import Place
 
 EXAMPLES = "cpu:8, v5e:2x4, v5p:8x8x16, h100:8, h100:1x32x8 (slices, hosts, GPUs of each)"
 # What a bare grid such as 1x32x8 means.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rabbet_plan.execution_counts import Step, inside
 from rabbet_plan.hlo import Instruction
-from rabbet_plan.walking import Step, inside
 
 HOST = 5
 

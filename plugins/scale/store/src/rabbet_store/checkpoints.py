@@ -11,7 +11,7 @@ from rabbet import tree
 from rabbet.errors import TreeError
 from rabbet.extend.functions import folded
 
-from rabbet_store import fitting, locks, manifest, structure
+from rabbet_store import locks, manifest, structure, structure_checks
 from rabbet_store.arrays import Reader
 from rabbet_store.errors import CheckpointError
 from rabbet_store.leaves import leaves_of
@@ -222,7 +222,7 @@ class Checkpoints:
         else:
             expected, found = structure.taken_apart(like)
             shape = tree.structure(like)
-            order = fitting.fitted(step, nodes, expected, partial=partial, loose=body["format"] == 1)
+            order = structure_checks.fitted(step, nodes, expected, partial=partial, loose=body["format"] == 1)
             wanted = [x for _, _, x in found]
         places = places_for(shardings, shape, wanted)
         chosen = [rows[i] for i in order]

@@ -23,7 +23,7 @@ from rabbet.extend.commands import (
     plugin_variables,
 )  # fmt: skip
 
-from rabbet_cli import cache, devices, trial
+from rabbet_cli import cache, devices, isolated_process
 
 
 def settings(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
@@ -134,8 +134,8 @@ def _own_words(platform):
     try:
         backend = backend_registry().get(platform)
         yield from [(label, ok, detail) for label, ok, detail in backend.doctor()] if backend.doctor else ()
-        if trial.obstacle_of(backend) is not None and trial.can_try(backend):
-            fatal = trial.trouble(backend, "load")
+        if isolated_process.obstacle_of(backend) is not None and isolated_process.can_try(backend):
+            fatal = isolated_process.trouble(backend, "load")
             yield f"{platform} loading", fatal is None, fatal or "its library loads"
     except Exception as error:
         yield platform, False, explain_error(error)

@@ -4,7 +4,7 @@ import rabbet
 from rabbet.errors import PluginError
 from rabbet.extend.commands import backend_registry, explain_error, print_table
 
-from rabbet_cli import trial
+from rabbet_cli import isolated_process
 
 HELP = "list the devices of every installed backend"
 
@@ -39,8 +39,8 @@ def by_platform():
     for platform in registry.allowed():
         try:
             backend = registry.get(platform)
-            obstacle = trial.obstacle_of(backend)
-            fatal = trial.trouble(backend, "start") if obstacle is None else None
+            obstacle = isolated_process.obstacle_of(backend)
+            fatal = isolated_process.trouble(backend, "start") if obstacle is None else None
             if fatal is not None:
                 raise PluginError(f"the {platform!r} backend cannot be used here: {fatal}")
             yield platform, obstacle or list(rabbet.devices(platform))

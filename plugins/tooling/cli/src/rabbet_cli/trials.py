@@ -11,7 +11,7 @@ from typing import Any
 
 from rabbet.extend.hooks import official_packages
 
-from rabbet_cli import trial
+from rabbet_cli import isolated_process
 
 PASSES = """
 import sys
@@ -74,13 +74,15 @@ def passes(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
         if not record.broken and record.status not in ("disabled", "passed over"):
             (ours if record.package in official_packages() else others).append(record)
     if ours:
-        ended = trial.in_child(PASSES, *[record.name for record in ours])
+        ended = isolated_process.in_child(PASSES, *[record.name for record in ours])
         if ended is None:
             yield "passes", True, f"{len(ours)} of Rabbet's own were tried on small programs"
         else:
             others = [*ours, *others]
     for record in others:
-        ended = trial.in_child(PASSES, record.name, package=record.package, without_passes=[record.name])
+        ended = isolated_process.in_child(
+            PASSES, record.name, package=record.package, without_passes=[record.name]
+        )
         said = "was tried on small programs" if ended is None else f"tried on small programs {ended}"
         yield f"passes.{record.name}", ended is None, f"{record.title} {said}{way_out(record, ended)}"
 
@@ -95,7 +97,7 @@ def hooks(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
     for record in manager.records("rabbet.hooks"):
         if record.broken or record.status in ("disabled", "passed over"):
             continue
-        ended = trial.in_child(PARAMETERS + HOOKS, record.name, package=record.package)
+        ended = isolated_process.in_child(PARAMETERS + HOOKS, record.name, package=record.package)
         said = "each of its hooks was called once" if ended is None else f"called with made-up facts {ended}"
         yield f"hooks.{record.name}", ended is None, f"{record.title}: {said}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rabbet_metrics.counts import prometheus, reset, snapshot
+from rabbet_metrics.counters import prometheus, reset, snapshot
 from rabbet_metrics.telemetry import to_opentelemetry
 
 from rabbet.extend.functions import public_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rabbet.extend.hooks import CompiledProgram, PassRun, Transfer, hookimpl
 
-from rabbet_metrics.counts import add, put
+from rabbet_metrics.counters import add, put
 
 
 @hookimpl

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rabbet_metrics.counts import METRICS, snapshot
+from rabbet_metrics.counters import METRICS, snapshot
 
 
 def to_opentelemetry(meter: Any) -> list[Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rabbet_autodiff.closure_conversion import closure_convert
 from rabbet_autodiff.custom import custom_gradient, custom_jvp, custom_vjp
-from rabbet_autodiff.linear import linear_call
-from rabbet_autodiff.passing import closure_convert
+from rabbet_autodiff.linear_calls import linear_call
 from rabbet_autodiff.user_rules import CustomVJPPrimal, SymbolicZero
 
 from rabbet.extend.functions import public_module

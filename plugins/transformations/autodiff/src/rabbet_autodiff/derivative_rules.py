@@ -15,7 +15,7 @@ from rabbet.extend.primitive import Dual, Zero, instantiate, tangent_aval, zero_
 from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 from rabbet_custom_rules import CustomRule
 
-from rabbet_autodiff import carried, stateful
+from rabbet_autodiff import rules_under_interpreters, rules_with_state
 from rabbet_autodiff.primitives.custom_linear import custom_linear
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class ForwardRule(Derivative):
 
     def under(self, passage: Any) -> ForwardRule:
         if passage.interpreter.threads:
-            return replace(self, rule=stateful.Stateful(passage).pushforward(self), symbolic=True)
-        return replace(self, rule=carried.pushforward(passage, self.rule))
+            return replace(self, rule=rules_with_state.Stateful(passage).pushforward(self), symbolic=True)
+        return replace(self, rule=rules_under_interpreters.pushforward(passage, self.rule))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +90,11 @@ class BackwardRule(Derivative):
 
     def under(self, passage: Any) -> BackwardRule:
         if passage.interpreter.threads:
-            function = stateful.Stateful(passage)
+            function = rules_with_state.Stateful(passage)
             forward, backward = function.pullback(self)
             still = self.still | function.still()
             return replace(self, forward=forward, backward=backward, symbolic=True, still=still)
-        forward, backward = carried.pullback(passage)(self)
+        forward, backward = rules_under_interpreters.pullback(passage)(self)
         return replace(self, forward=forward, backward=backward)
 
 

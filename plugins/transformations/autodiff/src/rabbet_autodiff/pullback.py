@@ -11,7 +11,7 @@ from rabbet.extend.functions import folded
 from rabbet.extend.primitive import tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
 
-from rabbet_autodiff import checks, modes, wants
+from rabbet_autodiff import checks, modes, with_refs
 from rabbet_autodiff.functions import aval_of, given_back, taken
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Pullback:
     @property
     def args_res(self) -> list[Any]:
         """The arguments (leaf by leaf) that the backward pass uses; others are ``NotNeeded()``."""
-        found: list[Any] = [wants.NotNeeded() for _ in self.primals]
+        found: list[Any] = [with_refs.NotNeeded() for _ in self.primals]
         for value in self.flatten()[0]:
             if id(value) in self.places:
                 found[self.places[id(value)]] = value
@@ -63,7 +63,8 @@ class Pullback:
 
         Args:
           refs: a tree like the arguments. Each leaf is a ``Ref``, to which the gradient is added; or a
-            ``GradValue()``, which asks for it as a value; or a ``DontWant()`` (``rabbet_autodiff.wants``).
+            ``GradValue()``, which asks for it as a value; or a ``DontWant()``; both are in
+            ``rabbet_autodiff.with_refs``.
 
         Returns:
           a function of the cotangent; its result is like ``refs``, with ``GradRef()``, the gradient, or
@@ -73,13 +74,13 @@ class Pullback:
           ValueError: if ``refs`` has another structure. TypeError: for another leaf.
 
         Example:
-          >>> from rabbet_autodiff.wants import DontWant
+          >>> from rabbet_autodiff.with_refs import DontWant
           >>> _, pull = rb.vjp(lambda a, b: a * b, 2.0, 3.0)
           >>> total = rb.new_ref(rnp.array(10.0))
           >>> pull.with_refs(total, DontWant())(1.0), total
           ((GradRef(), DidntWant()), Ref(13., dtype=float32))
         """
-        is_want = lambda x: isinstance(x, (Cell, wants.GradValue, wants.DontWant))
+        is_want = lambda x: isinstance(x, (Cell, with_refs.GradValue, with_refs.DontWant))
         asked, treedef = tree.flatten(refs, is_leaf=is_want)
         checks.same_structure(
             "vjp(...).with_refs", self.fun, treedef, self.in_tree, ("refs", "the arguments"), ValueError
@@ -140,11 +141,11 @@ class Pullback:
 
 def _delivered(gradient: Any, want: Any) -> Any:
     """A gradient as it was asked for."""
-    if isinstance(want, wants.DontWant):
-        return wants.DidntWant()
+    if isinstance(want, with_refs.DontWant):
+        return with_refs.DidntWant()
     if isinstance(want, Cell):
         write(want, lax.add(read(want), gradient))
-        return wants.GradRef()
+        return with_refs.GradRef()
     return gradient
 
 

@@ -15,7 +15,7 @@ from rabbet.extend.passes import Equation, Var
 from rabbet.extend.primitive import operand_avals
 from rabbet.extend.transform import Interpreter, Tracer, context, transpose, typeof
 
-from rabbet_autodiff.rules import rule_of
+from rabbet_autodiff.split_rules import rule_of
 from rabbet_autodiff.splitting import refuse_effects
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_ava
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree import keystr
 
-from rabbet_autodiff.carried import is_float0
 from rabbet_autodiff.derivative_rules import BackwardRule, ForwardRule
 from rabbet_autodiff.primitives.checkpoint import rule_or_value
+from rabbet_autodiff.rules_under_interpreters import is_float0
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import ShapedArray

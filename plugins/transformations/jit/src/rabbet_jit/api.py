@@ -25,11 +25,11 @@ from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import wraps
 
 from rabbet_jit import cells, explain, stages
-from rabbet_jit.asked import Asked, AskedWeakly
+from rabbet_jit.argument_shardings import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.dispatch import CONVERTED, Quick, Split, caller, converting
-from rabbet_jit.kept_traces import kept_traces
+from rabbet_jit.jit_options import Asked, AskedWeakly
+from rabbet_jit.shared_traces import kept_traces
 from rabbet_jit.signature import Signature, Statics, found_by_name
-from rabbet_jit.spreading import Layouts, checked, device_of, layout_of, over_several, settle
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 if TYPE_CHECKING:

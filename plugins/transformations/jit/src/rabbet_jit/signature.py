@@ -14,7 +14,7 @@ from rabbet.extend.functions import argument_name, describe_function, parameter_
 from rabbet.extend.transform import bound_axes
 from rabbet.tree import leaf_path
 
-from rabbet_jit.kept_traces import Weakly
+from rabbet_jit.shared_traces import Weakly
 
 if TYPE_CHECKING:
     from rabbet.typing import Value

@@ -21,13 +21,13 @@ from rabbet.extend.sharding import SingleDeviceSharding, bring_to, is_described
 from rabbet.extend.transform import is_tracer
 from rabbet.extend.wrapping import is_of_handler
 
-from rabbet_jit import cells, donation, explain, notices
-from rabbet_jit.assembling import assembler
+from rabbet_jit import cells, donation, explain, program_warnings
+from rabbet_jit.argument_shardings import nameless_group, refit, spread_for
+from rabbet_jit.compiler_statistics import Measures
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
-from rabbet_jit.measures import Measures
-from rabbet_jit.scalars import with_scalars_written
-from rabbet_jit.spreading import nameless_group, refit, spread_for
-from rabbet_jit.stage import Stage
+from rabbet_jit.result_assembly import assembler
+from rabbet_jit.scalar_constants import with_scalars_written
+from rabbet_jit.stage_base import Stage
 
 if TYPE_CHECKING:
     from rabbet import Device
@@ -128,8 +128,8 @@ class Lowered(Stage):
             options=self.asked.options,
             spread=self.spread,
         )
-        notices.of_captured(self.fun_name, closed.consts)
-        notices.of_donated(self, offset)
+        program_warnings.of_captured(self.fun_name, closed.consts)
+        program_warnings.of_donated(self, offset)
         if config.explain:
             explain.lowered(self.lowering)
 
@@ -219,7 +219,7 @@ class Lowered(Stage):
                 )
             (device,) = given
         if topology is not None:
-            from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
+            from rabbet_jit.ahead_of_time import CompiledAhead  # not at the top: it imports this module
 
             if device is not None:
                 raise TypeError(f"compile takes a device or a topology, got {device} and {topology!r}")
@@ -258,7 +258,7 @@ class Lowered(Stage):
                 f"got device_assignment={device_assignment}"
             )
         if is_described(group):
-            from rabbet_jit.ahead import CompiledAhead  # not at the top: it imports this module
+            from rabbet_jit.ahead_of_time import CompiledAhead  # not at the top: it imports this module
 
             return CompiledAhead(self, None, options)
         executable = compile_program(self.lowering, group, options)

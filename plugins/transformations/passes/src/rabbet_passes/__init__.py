@@ -3,7 +3,7 @@
 =====================  ==============================================  ==========
 ``cse``                compute equal things once                       on
 ``unread``             drop results of loops that nobody reads         on
-``fold``               compute what is known, cancel what undoes       on request
+``constant_folding``   compute what is known, cancel what undoes       on request
 ``weight_dots``        products with a weight as matrix products       on request
 ``outline``            repeated blocks as one function                 on request
 =====================  ==============================================  ==========

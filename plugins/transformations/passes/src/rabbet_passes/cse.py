@@ -13,7 +13,7 @@ much as lowering them would have taken; compiling takes 7% less (3.00 s against 
 
 from rabbet.extend.passes import Equation, Literal, Pass, Var, bodies_of, effects_of
 
-from rabbet_passes.within import replaced, rewriting_bodies
+from rabbet_passes.nested_programs import replaced, rewriting_bodies
 
 
 def merge_equal(jaxpr, context=None):

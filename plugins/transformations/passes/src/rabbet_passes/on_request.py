@@ -8,8 +8,8 @@ from rabbet.extend.passes import Pass
 
 
 def fold(jaxpr, context):
-    """``rabbet_passes.fold``."""
-    from rabbet_passes.fold import fold
+    """``rabbet_passes.constant_folding``."""
+    from rabbet_passes.constant_folding import fold
 
     return fold(jaxpr, context)
 

@@ -21,7 +21,7 @@ from typing import Any
 from rabbet.extend.passes import Equation, Jaxpr, Var, bodies_of, effects_of
 from rabbet.extend.primitive import Primitive
 
-from rabbet_passes.repeats import repeats
+from rabbet_passes.repeated_sequences import repeats
 
 SHORTEST = 12
 FEWEST = 3

@@ -17,7 +17,7 @@ from math import prod
 from rabbet import lax
 from rabbet.extend.passes import stage
 
-from rabbet_passes.within import inlined, replaced, rewriting_bodies, word
+from rabbet_passes.nested_programs import inlined, replaced, rewriting_bodies, word
 
 
 def flatten_dots(jaxpr, context=None):

@@ -1,6 +1,6 @@
 """Functions that say themselves how they are mapped by ``vmap``."""
 
-from rabbet_vmap.custom import custom_vmap, sequential_vmap
+from rabbet_vmap.custom_vmap_function import custom_vmap, sequential_vmap
 
 from rabbet.extend.functions import public_module
 

@@ -23,7 +23,7 @@ from rabbet.extend.wrapping import wraps
 from rabbet.tree import broadcast_prefix, keystr, leaf_path, structure
 
 from rabbet_vmap.interpreter import Vmap
-from rabbet_vmap.named import axes_by_name
+from rabbet_vmap.named_in_axes import axes_by_name
 
 if TYPE_CHECKING:
     from rabbet.typing import Value

@@ -18,7 +18,7 @@ from rabbet.extend.primitive import cond as cond_call
 from rabbet.extend.primitive import while_ as while_call
 from rabbet.extend.transform import Interpreter, context, run_traced, typeof
 
-from rabbet_vmap.guards import guarded
+from rabbet_vmap.branch_guards import guarded
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op

@@ -14,11 +14,11 @@ from rabbet.extend.functions import public_module as _public_module
 from rabbet.numpy.support.array_api import __array_api_version__, __array_namespace_info__
 from rabbet.numpy.elementwise.arithmetic import *
 from rabbet.numpy.elementwise.bit_packing import *
-from rabbet.numpy.indexing.changing import *
+from rabbet.numpy.indexing.inplace_functions import *
 from rabbet.numpy.creation.conversion import *
-from rabbet.numpy.creation.filled import *
+from rabbet.numpy.creation.new_arrays import *
 from rabbet.numpy.reductions.cumulative import *
-from rabbet.numpy.ordering.distinct import *
+from rabbet.numpy.ordering.unique_elements import *
 from rabbet.numpy.elementwise.divisors import *
 from rabbet.numpy.products.einsum import *
 from rabbet.numpy.creation.files import *
@@ -29,7 +29,7 @@ from rabbet.numpy.indexing.taking import *
 from rabbet.numpy.shapes.joining import *
 from rabbet.numpy.elementwise.logic import *
 from rabbet.numpy.creation.matrices import *
-from rabbet.numpy.reductions.missing import *
+from rabbet.numpy.reductions.nan_reductions import *
 from rabbet.numpy.shapes.padding import *
 from rabbet.numpy.sampled.polynomials import *
 from rabbet.numpy.products.dots import *
@@ -37,9 +37,9 @@ from rabbet.numpy.reductions.quantiles import *
 from rabbet.numpy.shapes.rearranging import *
 from rabbet.numpy.reductions.reducing import *
 from rabbet.numpy.indexing.searching import *
-from rabbet.numpy.elementwise.choosing import *
+from rabbet.numpy.elementwise.selection_and_rounding import *
 from rabbet.numpy.ordering.sets import *
-from rabbet.numpy.shapes.shaping import *
+from rabbet.numpy.shapes.reshaping import *
 from rabbet.numpy.sampled.signals import *
 from rabbet.numpy.ordering.sorting import *
 from rabbet.numpy.reductions.statistics import *

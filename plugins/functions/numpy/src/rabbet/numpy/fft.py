@@ -18,10 +18,10 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, public_module
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray, on_device
-from rabbet.numpy.creation.filled import default_float
-from rabbet.numpy.elementwise.choosing import conj
+from rabbet.numpy.creation.new_arrays import default_float
+from rabbet.numpy.elementwise.selection_and_rounding import conj
 from rabbet.numpy.shapes.rearranging import roll
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axes_of, kind_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rabbet.random.continuous import (
     bits, cauchy, exponential, gumbel, laplace, logistic, lognormal, maxwell, normal, pareto, rayleigh,
     triangular, truncated_normal, uniform, weibull_min,
 )  # fmt: skip
-from rabbet.random.counts import binomial, multinomial, poisson
+from rabbet.random.count_distributions import binomial, multinomial, poisson
 from rabbet.random.discrete import bernoulli, categorical, geometric, rademacher, randint
 from rabbet.random.gamma_family import (
     ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t,
@@ -26,8 +26,8 @@ from rabbet.random.generators import Generator
 from rabbet.random.keys import (
     Key, PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )  # fmt: skip
-from rabbet.random.ordering import choice, permutation
-from rabbet.random.vectors import double_sided_maxwell, multivariate_normal, orthogonal, wald
+from rabbet.random.permutations import choice, permutation
+from rabbet.random.multivariate import double_sided_maxwell, multivariate_normal, orthogonal, wald
 
 __all__ = [
     "Generator", "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",

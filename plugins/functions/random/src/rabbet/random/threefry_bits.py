@@ -10,7 +10,7 @@ from rabbet import config, lax
 from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import scalar
-from rabbet.random.halves import bits_of_halves, halves
+from rabbet.random.original_threefry_counts import bits_of_halves, halves
 from rabbet.random.threefry import threefry2x32
 
 WORD = np.dtype("uint32")

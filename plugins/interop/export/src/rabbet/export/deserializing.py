@@ -13,7 +13,7 @@ from rabbet.export import devices
 from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
-from rabbet.export.flat import Buffer, Damaged
+from rabbet.export.flatbuffer_reader import Buffer, Damaged
 from rabbet.export.layout import (
     CALL_CHECK,
     CHECK_KIND,

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import rabbet as rb
 from rabbet.export.errors import ExportError
-from rabbet.export.flat import Damaged
-from rabbet.export.writing import Numbers
+from rabbet.export.flatbuffer_reader import Damaged
+from rabbet.export.flatbuffer_writer import Numbers
 
 
 class Laid(NamedTuple):

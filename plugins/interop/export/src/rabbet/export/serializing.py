@@ -5,6 +5,7 @@ import hashlib
 from rabbet import dtypes
 from rabbet.export import devices
 from rabbet.export.errors import ExportError
+from rabbet.export.flatbuffer_writer import Number, Numbers, written
 from rabbet.export.layout import (
     CALL_CHECK,
     CHECK_KIND,
@@ -21,7 +22,6 @@ from rabbet.export.layout import (
 )  # fmt: skip
 from rabbet.export.shapes import dimension_names
 from rabbet.export.trees import tree_fields
-from rabbet.export.writing import Number, Numbers, written
 from rabbet.extend.backend import jaxlib_version
 
 

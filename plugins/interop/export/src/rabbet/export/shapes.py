@@ -1,6 +1,6 @@
 """Shapes as texts in artifacts."""
 
-from rabbet.export.flat import Damaged
+from rabbet.export.flatbuffer_reader import Damaged
 from rabbet.export.symbolic.reading import dimension
 from rabbet.export.symbolic.scopes import SymbolicScope
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from rabbet import tree
 from rabbet.export.errors import ExportError
-from rabbet.export.flat import Damaged
-from rabbet.export.writing import Number
+from rabbet.export.flatbuffer_reader import Damaged
+from rabbet.export.flatbuffer_writer import Number
 
 T = TypeVar("T")
 LEAF, NONE, TUPLE, LIST, DICT, CUSTOM = range(6)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import rabbet as rb
 from rabbet.extend.wrapping import wraps
 
-from rabbet_jax.levels import another_level
+from rabbet_jax.checkpoint_levels import another_level
 
 
 @wraps(rb.checkpoint)

@@ -10,7 +10,7 @@ from rabbet.extend.passes import Equation, Literal, Var, evaluate
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import context, is_tracer
 
-from rabbet_jax.levels import current_level
+from rabbet_jax.checkpoint_levels import current_level
 from rabbet_jax.primitives import Primitive
 from rabbet_jax.traces import Trace, Tracer
 

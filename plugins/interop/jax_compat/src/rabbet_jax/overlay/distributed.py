@@ -5,4 +5,4 @@ import rabbet as rb
 ABSENT = "initialize shutdown"
 
 if not hasattr(rb, "distributed"):
-    from rabbet_jax.alone import is_initialized  # noqa: F401
+    from rabbet_jax.single_process import is_initialized  # noqa: F401

@@ -5,7 +5,7 @@ from rabbet.extend.cells import Cell, read, update, write
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
-from rabbet.ref import places
+from rabbet.ref import indices
 
 
 @folded
@@ -126,13 +126,13 @@ def _parts(ref, index):
         steps = ()
     else:
         raise TypeError(f"expected a Ref, made by new_ref, got {type(ref).__name__}: {ref!r:.40}")
-    return ref, [step for step in (*steps, index) if not places.is_everything(step)]
+    return ref, [step for step in (*steps, index) if not indices.is_everything(step)]
 
 
 def _shape_of(ref, steps):
     shape = ref.shape
     for step in steps:
-        shape = places.shape_at(shape, step)
+        shape = indices.shape_at(shape, step)
     return shape
 
 

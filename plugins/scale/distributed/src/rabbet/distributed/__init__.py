@@ -12,7 +12,7 @@ from rabbet_distributed.api import (
 )
 from rabbet_distributed.coordinator import Coordinator, CoordinatorError
 from rabbet_distributed.peers import DifferentPrograms
-from rabbet_distributed.signing import ForgedMessageWarning
+from rabbet_distributed.signed_messages import ForgedMessageWarning
 from rabbet_distributed.versions import VersionError
 
 from rabbet.errors import PeerLost

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rabbet_parallel.named import as_sharding
-from rabbet_parallel.specs import PartitionSpec
+from rabbet_parallel.named_sharding import as_sharding
+from rabbet_parallel.partition_spec import PartitionSpec
 
 import rabbet
 from rabbet import tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rabbet_parallel.mapping import shard_map as _shard_map
+from rabbet_parallel.shard_map_function import shard_map as _shard_map
 
 from rabbet.extend.functions import public_module as _public_module
 

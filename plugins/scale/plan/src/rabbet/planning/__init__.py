@@ -5,7 +5,7 @@ tries meshes and layouts.
 """
 
 from rabbet_plan.hardware import Hardware, hardware_of
-from rabbet_plan.measuring import measured_hardware
+from rabbet_plan.cpu_speeds import measured_hardware
 from rabbet_plan.planning import Plan, plan
 from rabbet_plan.sweeping import sweep
 from rabbet_plan.topologies import Topology, topology

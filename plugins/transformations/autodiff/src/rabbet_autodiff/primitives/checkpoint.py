@@ -1,10 +1,10 @@
 """The primitive ``checkpoint``, a call whose intermediate values reverse mode computes again; and ``name``,
 which gives a value a name for policies to speak of.
 
-Any interpreter goes through the body. Reverse mode splits it (``remat``): the half that runs forward
-hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``, computes
-the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find out that it
-computed all this before, and keep it.
+Any interpreter goes through the body. Reverse mode splits it (``checkpoint_splitting``): the half that runs
+forward hands over what the policy allows, and the linear half, a ``checkpoint`` marked ``differentiated``,
+computes the rest again. That half begins with a barrier (``prevent_cse``), or else the compiler would find
+out that it computed all this before, and keep it.
 
 ``value_or_rule`` stands for the forward rule of a function with a derivative of its own that asks for
 ``optimize_remat``: where a ``checkpoint`` throws the residuals away, its half that runs forward computes the

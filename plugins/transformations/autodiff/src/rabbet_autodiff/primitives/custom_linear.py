@@ -16,7 +16,7 @@ from rabbet.extend.passes import stage
 from rabbet.extend.primitive import Dual, Linear, Primitive, instantiate
 from rabbet.extend.transform import Role, Tracer, payload_of, typeof
 
-from rabbet_autodiff.carried import UnderWithZeros
+from rabbet_autodiff.rules_under_interpreters import UnderWithZeros
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op, ShapedArray, Zero

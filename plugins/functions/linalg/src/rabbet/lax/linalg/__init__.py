@@ -8,7 +8,7 @@ from rabbet.extend.functions import public_module
 from rabbet.lax.linalg.factors import (
     cholesky, cholesky_update, lu, lu_pivots_to_permutation, symmetric_product,
 )  # fmt: skip
-from rabbet.lax.linalg.laid_out import give_to_all
+from rabbet.lax.linalg.explicit_shardings import give_to_all
 from rabbet.lax.linalg.orthogonal import geqp3, geqrf, householder_product, ormqr, qr
 from rabbet.lax.linalg.polar import qdwh
 from rabbet.lax.linalg.reductions import hessenberg, schur, tridiagonal

@@ -11,7 +11,7 @@ import numpy as np
 
 from rabbet import Array, dtypes
 from rabbet.numpy.creation.conversion import array, asarray
-from rabbet.numpy.creation.filled import default_float
+from rabbet.numpy.creation.new_arrays import default_float
 from rabbet.numpy.indexing.searching import known
 from rabbet.numpy.support.arguments import requested
 

@@ -8,10 +8,10 @@ from typing import Any
 from rabbet import lax
 from rabbet.extend.functions import folded
 from rabbet.numpy.creation.conversion import array
-from rabbet.numpy.creation.filled import arange, linspace, ones
+from rabbet.numpy.creation.new_arrays import arange, linspace, ones
 from rabbet.numpy.indexing.searching import nonzero
 from rabbet.numpy.shapes.joining import concatenate
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, kind_of
 from rabbet.numpy.support.types import result_type
 

@@ -10,7 +10,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray, on_device
-from rabbet.numpy.creation.filled import default_float
+from rabbet.numpy.creation.new_arrays import default_float
 from rabbet.numpy.elementwise.arithmetic import power
 from rabbet.numpy.reductions.reducing import converted, sum
 from rabbet.numpy.support.arguments import as_array, axes_of, check, requested

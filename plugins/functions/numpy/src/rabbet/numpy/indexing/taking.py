@@ -285,7 +285,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
 def chosen(a: Any, choices: Any, mode: Any) -> Any:
     """``choose`` with its numbers checked."""
     from rabbet.numpy.elementwise.arithmetic import remainder
-    from rabbet.numpy.elementwise.choosing import clip
+    from rabbet.numpy.elementwise.selection_and_rounding import clip
 
     check("choose", *choices)
     n = len(choices)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rabbet import dtypes
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.reductions.reducing import converted
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 
 if TYPE_CHECKING:
     from rabbet.typing import Value

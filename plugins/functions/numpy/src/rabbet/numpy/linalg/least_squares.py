@@ -19,7 +19,7 @@ from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix
 from rabbet.numpy.products.dots import operands
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.joining import concatenate
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op, ShapedArray

@@ -10,7 +10,7 @@ from rabbet.extend.functions import fused
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals
 from rabbet.numpy.linalg.systems import inv
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axes_of, keep_dims
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.numpy.creation import matrices as plain
 from rabbet.numpy.products import dots
 from rabbet.numpy.products.dots import vecdot
-from rabbet.numpy.shapes.shaping import array_of, matrix_transpose
+from rabbet.numpy.shapes.reshaping import array_of, matrix_transpose
 
 if TYPE_CHECKING:
     import numpy as np

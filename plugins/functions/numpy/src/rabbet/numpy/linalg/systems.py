@@ -14,7 +14,7 @@ from rabbet.numpy.creation.matrices import eye
 from rabbet.numpy.linalg.arguments import inexact, square
 from rabbet.numpy.products.dots import matmul, operands
 from rabbet.numpy.reductions.reducing import spread_to
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axes_of
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from rabbet.extend.functions import folded, is_array_like
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.wrapping import rank_promotion
 from rabbet.numpy.creation.conversion import array
-from rabbet.numpy.creation.filled import arange
-from rabbet.numpy.elementwise.choosing import choose_by
+from rabbet.numpy.creation.new_arrays import arange
+from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.reductions.reducing import converted
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, axis_of, check, shape_of
 
 if TYPE_CHECKING:

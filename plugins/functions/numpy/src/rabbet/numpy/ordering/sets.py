@@ -15,7 +15,7 @@ from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.indexing.searching import SIZE, flattened, looked_at, positions
-from rabbet.numpy.ordering.distinct import comparable, run_starts, unique
+from rabbet.numpy.ordering.unique_elements import comparable, run_starts, unique
 from rabbet.numpy.support.arguments import check, comparison_dtype
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rabbet.extend.functions import fused
 from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import less, less_equal
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import (
     axis_of,
     check,

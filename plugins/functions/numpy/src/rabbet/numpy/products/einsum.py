@@ -391,7 +391,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
       >>> rnp.vecmat(rnp.ones(2), rnp.ones((5, 2, 3))).shape
       (5, 3)
     """
-    from rabbet.numpy.elementwise.choosing import conj
+    from rabbet.numpy.elementwise.selection_and_rounding import conj
 
     return einsum("...n,...nm->...m", conj(x1), x2)
 

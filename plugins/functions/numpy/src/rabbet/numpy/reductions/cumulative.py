@@ -13,7 +13,7 @@ from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import not_equal
 from rabbet.numpy.reductions.reducing import as_terms, converted, spread_to
 from rabbet.numpy.shapes.joining import concatenate
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axis_of, check, kind_of, no_out, requested
 
 if TYPE_CHECKING:

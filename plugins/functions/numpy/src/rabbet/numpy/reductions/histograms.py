@@ -10,12 +10,12 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import array, asarray
-from rabbet.numpy.creation.filled import linspace
-from rabbet.numpy.elementwise.choosing import choose_by
+from rabbet.numpy.creation.new_arrays import linspace
+from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.indexing.searching import counted
 from rabbet.numpy.ordering.sorting import searchsorted
 from rabbet.numpy.reductions.reducing import converted
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
-from rabbet.numpy.elementwise.choosing import choose_by
+from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.reductions.statistics import float_of
 from rabbet.numpy.support.arguments import axes_of, check, kind_of

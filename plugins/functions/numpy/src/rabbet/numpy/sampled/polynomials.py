@@ -19,7 +19,7 @@ from rabbet.numpy.creation.matrices import diag, vander
 from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.sampled.signals import convolve
-from rabbet.numpy.shapes.shaping import array_of, atleast_1d
+from rabbet.numpy.shapes.reshaping import array_of, atleast_1d
 from rabbet.numpy.support.arguments import as_array, check
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.numpy.creation.conversion import asarray
-from rabbet.numpy.creation.filled import default_float
+from rabbet.numpy.creation.new_arrays import default_float
 from rabbet.numpy.elementwise.arithmetic import divide, multiply
-from rabbet.numpy.elementwise.choosing import choose_by
 from rabbet.numpy.elementwise.float_parts import i0
+from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.ordering.sorting import searchsorted
 from rabbet.numpy.products.dots import operands
 from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.reductions.statistics import average
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.numpy.shapes.shaping import array_of, atleast_1d, atleast_2d, atleast_3d
+from rabbet.numpy.shapes.reshaping import array_of, atleast_1d, atleast_2d, atleast_3d
 from rabbet.numpy.support.arguments import as_array, axis_of, check, in_dtype
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.reductions.reducing import spread_to
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axis_of, weak_as
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rabbet.numpy.creation.conversion import array, asarray
 from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.joining import concatenate
-from rabbet.numpy.shapes.shaping import array_of, ravel
+from rabbet.numpy.shapes.reshaping import array_of, ravel
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, shape_of
 
 if TYPE_CHECKING:

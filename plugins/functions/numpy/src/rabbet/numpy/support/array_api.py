@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rabbet as rb
 from rabbet import dtypes
 from rabbet.extend.functions import folded
-from rabbet.numpy.creation.filled import zeros
+from rabbet.numpy.creation.new_arrays import zeros
 
 if TYPE_CHECKING:
     from rabbet import Device

@@ -23,7 +23,7 @@ from rabbet.numpy.indexing.taking import integer_indices
 from rabbet.numpy.mapped.vectorizing import vectorize
 from rabbet.numpy.reductions import cumulative, reducing
 from rabbet.numpy.reductions.reducing import converted, keep_dims, spread_to
-from rabbet.numpy.shapes.shaping import array_of
+from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, no_out
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Methods:
 
     def dtype_of(self, *operands: Value) -> Any:
         """The dtype in which repeated application stays."""
-        from rabbet.numpy.creation.filled import zeros
+        from rabbet.numpy.creation.new_arrays import zeros
 
         dtype = typeof(operands[0]).dtype
         others = [x if is_python_scalar(x) else zeros((), typeof(x).dtype) for x in operands[1:]]

@@ -7,7 +7,7 @@ import rabbet.numpy as rnp
 from rabbet import Array, tree
 from rabbet.extend.functions import fused
 from rabbet.scipy.inputs import array, axis_of, inexact, where
-from rabbet.scipy.interpolate.pieces import check_increasing, opened
+from rabbet.scipy.interpolate.cubic_splines import check_increasing, opened
 
 
 class BSpline:

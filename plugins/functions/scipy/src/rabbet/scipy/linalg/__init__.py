@@ -13,7 +13,7 @@ from rabbet.scipy.linalg.eigenvalues import *
 from rabbet.scipy.linalg.exponential import *
 from rabbet.scipy.linalg.functions import *
 from rabbet.scipy.linalg.logarithms import *
-from rabbet.scipy.linalg.named import *
+from rabbet.scipy.linalg.special_matrices import *
 from rabbet.scipy.linalg.schur_forms import *
 from rabbet.scipy.linalg.structured import *
 from rabbet.scipy.linalg.sylvester import *

@@ -9,8 +9,8 @@ import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.extend.rules import axis_in_range
 from rabbet.scipy.inputs import array
+from rabbet.scipy.ndimage.boundary_modes import over_axes
 from rabbet.scipy.ndimage.coordinates import map_coordinates
-from rabbet.scipy.ndimage.ends import over_axes
 
 
 def _asked(name, output, prefilter, order):

@@ -18,7 +18,7 @@ from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import is_tracer
 from rabbet.scipy.inputs import array, axis_of
-from rabbet.scipy.ndimage.ends import by_axis, extended, finished, opened, over_axes
+from rabbet.scipy.ndimage.boundary_modes import by_axis, extended, finished, opened, over_axes
 
 FEW = 27  # up to how many weights a filter is a sum of shifted images
 

@@ -14,6 +14,6 @@ from rabbet.scipy.special.error_functions import *
 from rabbet.scipy.special.gamma import *
 from rabbet.scipy.special.integrals import *
 from rabbet.scipy.special.inverses import *
-from rabbet.scipy.special.others import *
+from rabbet.scipy.special.beta_and_hypergeometric import *
 
 _public_module(globals())

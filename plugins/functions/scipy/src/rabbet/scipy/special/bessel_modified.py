@@ -15,8 +15,8 @@ from fractions import Fraction
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_gamma
-from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
 from rabbet.scipy.special.numerics import choose, is_double, polynomial, sin_pi, whole
+from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, define
 
 # From this distance from the origin on the expansion has so many terms in single and double precision.
 FAR = 25.0

@@ -15,8 +15,8 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.bessel_modified import neighbours, sine_quotient, temme
 from rabbet.scipy.special.gamma_values import real_gamma
-from rabbet.scipy.special.making import NoDerivative, define
 from rabbet.scipy.special.numerics import choose, cos_pi, epsilon, is_double, sin_pi, whole
+from rabbet.scipy.special.primitive_factory import NoDerivative, define
 
 HANKEL_FROM = 25.0
 HANKEL_TERMS = (10, 32)

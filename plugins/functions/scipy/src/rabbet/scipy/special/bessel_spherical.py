@@ -5,8 +5,8 @@ import math
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special import bessel_modified, bessel_ordinary
-from rabbet.scipy.special.making import NoDerivative, define
 from rabbet.scipy.special.numerics import choose, whole
+from rabbet.scipy.special.primitive_factory import NoDerivative, define
 
 BY_ORDER = NoDerivative("orders are whole numbers")
 

@@ -11,8 +11,8 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
 from rabbet.scipy.special.hypergeometric_values import beta_fraction
-from rabbet.scipy.special.making import NoDerivative, define, differentiated
 from rabbet.scipy.special.numerics import STIRLING_FROM, choose, is_double, stirling_error, whole, x_log
+from rabbet.scipy.special.primitive_factory import NoDerivative, define, differentiated
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 MOST_FACTORS = 64

@@ -6,8 +6,8 @@ import rabbet.nn
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, elementwise, inexact, is_complex, real
-from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import choose, polynomial
+from rabbet.scipy.special.primitive_factory import define
 
 
 # ------------------------------------------------------------------------------------------- the primitives

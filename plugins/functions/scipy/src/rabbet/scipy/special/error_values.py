@@ -14,7 +14,6 @@ import numpy as np
 
 from rabbet import lax
 from rabbet.scipy.special import tables
-from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import (
     chebyshev,
     choose,
@@ -25,6 +24,7 @@ from rabbet.scipy.special.numerics import (
     polynomial,
     sin_pi,
 )
+from rabbet.scipy.special.primitive_factory import define
 
 ROOT_2 = math.sqrt(2.0)
 ROOT_PI = math.sqrt(math.pi)

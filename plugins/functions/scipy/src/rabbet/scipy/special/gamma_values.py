@@ -11,7 +11,6 @@ import math
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special import tables
-from rabbet.scipy.special.making import BY_DIFFERENTIATION, NoDerivative, define
 from rabbet.scipy.special.numerics import (
     STIRLING,
     STIRLING_FROM,
@@ -24,6 +23,7 @@ from rabbet.scipy.special.numerics import (
     stirling_error,
     whole,
 )
+from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, NoDerivative, define
 
 ROOT_2_PI = math.sqrt(2.0 * math.pi)
 # B(2k) / (2k)!, for k = 1, 2, ...

@@ -13,8 +13,8 @@ import math
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_gamma
-from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
 from rabbet.scipy.special.numerics import choose, epsilon, is_double, whole
+from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, define
 
 MOST_TERMS = 20000
 ASYMPTOTIC_TERMS = 40

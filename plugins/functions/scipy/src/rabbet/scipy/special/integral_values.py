@@ -12,7 +12,6 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special import tables
 from rabbet.scipy.special.gamma_values import real_digamma
-from rabbet.scipy.special.making import NoDerivative, define
 from rabbet.scipy.special.numerics import (
     chebyshev,
     choose,
@@ -23,6 +22,7 @@ from rabbet.scipy.special.numerics import (
     sin_pi,
     whole,
 )
+from rabbet.scipy.special.primitive_factory import NoDerivative, define
 
 EULER = 0.57721566490153286061
 HALF_PI = 0.5 * math.pi

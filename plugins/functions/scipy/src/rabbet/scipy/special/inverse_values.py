@@ -18,8 +18,8 @@ from rabbet.scipy.special.beta_values import (
     log_betas,
 )
 from rabbet.scipy.special.gamma_values import real_digamma
-from rabbet.scipy.special.making import define
 from rabbet.scipy.special.numerics import choose, epsilon, largest, x_log
+from rabbet.scipy.special.primitive_factory import define
 
 MOST_STEPS = 200
 

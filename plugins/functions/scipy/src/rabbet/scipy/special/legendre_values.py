@@ -8,8 +8,8 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.scipy.special.making import NoDerivative, define
 from rabbet.scipy.special.numerics import choose, whole
+from rabbet.scipy.special.primitive_factory import NoDerivative, define
 
 
 def spherical(n, m, theta):

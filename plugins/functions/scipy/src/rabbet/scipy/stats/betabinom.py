@@ -9,7 +9,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose, whole
-from rabbet.scipy.stats.frame import counted, log_choose, within
+from rabbet.scipy.stats.standardization import counted, log_choose, within
 
 
 @elementwise

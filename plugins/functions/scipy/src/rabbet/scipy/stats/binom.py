@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose, whole
-from rabbet.scipy.stats.frame import counted, known, log_choose, within
+from rabbet.scipy.stats.standardization import counted, known, log_choose, within
 
 
 @elementwise

@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose, cos_pi, sin_pi
-from rabbet.scipy.stats.frame import probability, standardized
+from rabbet.scipy.stats.standardization import probability, standardized
 
 
 def _left(z):

@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import known, standardized, within
+from rabbet.scipy.stats.standardization import known, standardized, within
 
 
 @elementwise

@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import log_one_less, probability, standardized
+from rabbet.scipy.stats.standardization import log_one_less, probability, standardized
 
 
 @elementwise

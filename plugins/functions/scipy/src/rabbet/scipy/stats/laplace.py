@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import standardized
+from rabbet.scipy.stats.standardization import standardized
 
 
 @elementwise

@@ -10,7 +10,7 @@ from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import counted, within
+from rabbet.scipy.stats.standardization import counted, within
 
 
 @elementwise

@@ -6,9 +6,9 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import times_log
-from rabbet.scipy.special.making import BY_DIFFERENTIATION, define
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import counted, known, within
+from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, define
+from rabbet.scipy.stats.standardization import counted, known, within
 
 HALF_WINDOW = 300.0
 # Of the logarithm's expansion in powers of 1 / mu (R. J. Evans and J. Boersma, "The entropy of a Poisson

@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import standardized
+from rabbet.scipy.stats.standardization import standardized
 
 
 @elementwise

@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.error_values import log_normal
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.frame import log_one_less, standardized
+from rabbet.scipy.stats.standardization import log_one_less, standardized
 
 
 def log_mass(a, b):

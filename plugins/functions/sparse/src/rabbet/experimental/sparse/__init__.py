@@ -40,7 +40,7 @@ from rabbet.experimental.sparse.formats import (
 )
 from rabbet.experimental.sparse.gathering import bcoo_gather
 from rabbet.experimental.sparse.interpreter import sparsify, todense
-from rabbet.experimental.sparse.making import empty, eye, random_bcoo
+from rabbet.experimental.sparse.creation import empty, eye, random_bcoo
 from rabbet.experimental.sparse.products import bcoo_dot_general, bcoo_dot_general_sampled
 from rabbet.experimental.sparse.structure import (
     bcoo_broadcast_in_dim,

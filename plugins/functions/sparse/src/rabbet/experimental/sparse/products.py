@@ -14,9 +14,9 @@ import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.experimental.sparse import by_rows, entries, vectors
+from rabbet.experimental.sparse import csr_products, entries, vector_products
 from rabbet.experimental.sparse.base import JAXSparse, is_known, is_sparse, needs
-from rabbet.experimental.sparse.planned import Plan, planned_product
+from rabbet.experimental.sparse.gather_scatter_products import Plan, planned_product
 from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import fused
 
@@ -96,10 +96,10 @@ def bcoo_dot_general(
 def sparse_with_dense(mat, array, numbers, dtype, precision=None):
     """The product of a BCOO and an array: [batch, free dimensions of mat, free dimensions of array]."""
     (lc, rc), (lb, rb_) = numbers
-    if vectors.is_one(mat, array, numbers, dtype):
-        return vectors.product(mat, array, numbers, dtype)
-    if by_rows.pays(mat, array, numbers, dtype):
-        return by_rows.product(mat, array, dtype)
+    if vector_products.is_one(mat, array, numbers, dtype):
+        return vector_products.product(mat, array, numbers, dtype)
+    if csr_products.pays(mat, array, numbers, dtype):
+        return csr_products.product(mat, array, dtype)
     plan = Plan(
         mat.shape,
         mat.n_batch,

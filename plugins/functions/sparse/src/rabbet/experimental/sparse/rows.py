@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rabbet.experimental.sparse.by_rows import rows_product
-from rabbet.experimental.sparse.vectors import vector_product
+from rabbet.experimental.sparse.csr_products import rows_product
+from rabbet.experimental.sparse.vector_products import vector_product
 from rabbet.testing.draws import some
 from rabbet.testing.table import Row
 

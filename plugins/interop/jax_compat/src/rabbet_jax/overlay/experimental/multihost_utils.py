@@ -8,7 +8,7 @@ ABSENT = (
 )
 
 if not hasattr(rb.experimental, "multihost_utils"):
-    from rabbet_jax.alone import (  # noqa: F401
+    from rabbet_jax.single_process import (  # noqa: F401
         assert_equal,
         broadcast_one_to_all,
         process_allgather,

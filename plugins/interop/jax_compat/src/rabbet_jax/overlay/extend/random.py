@@ -2,7 +2,7 @@
 
 import itertools
 
-from rabbet_jax.named import primitive_named
+from rabbet_jax.primitives_by_name import primitive_named
 
 IMPLEMENTATIONS = {
     "threefry_prng_impl": "threefry2x32",

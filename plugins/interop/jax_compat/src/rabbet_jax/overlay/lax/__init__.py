@@ -7,8 +7,8 @@ import functools
 import numpy as np
 import rabbet as rb
 from rabbet import lax
-from rabbet_jax.named import primitive_named
-from rabbet_jax.strict import FUNCTIONS
+from rabbet_jax.primitives_by_name import primitive_named
+from rabbet_jax.strict_operands import FUNCTIONS
 from rabbet_jax.window_shapes import (
     conv_general_permutations,
     conv_general_shape_tuple,

@@ -1,6 +1,6 @@
 """``jax.lax.linalg``: with primitives as ``cholesky_p``."""
 
-from rabbet_jax.named import primitive_named
+from rabbet_jax.primitives_by_name import primitive_named
 
 
 def __getattr__(name):

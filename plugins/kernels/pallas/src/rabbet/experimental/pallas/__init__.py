@@ -7,9 +7,9 @@ hardware.
 
 from rabbet_pallas.api import pallas_call
 from rabbet_pallas.control import loop, when
-from rabbet_pallas.ids import num_programs, program_id
+from rabbet_pallas.program_ids import num_programs, program_id
 from rabbet_pallas.indexing import Slice, ds
-from rabbet_pallas.specs import (
+from rabbet_pallas.block_specs import (
     Blocked,
     BlockSpec,
     BoundedSlice,
@@ -26,7 +26,7 @@ from rabbet_pallas.specs import (
 )
 from rabbet_pallas.scopes import empty_ref_like, run_scoped, run_state, with_scoped
 from rabbet_pallas.semaphores import semaphore_read, semaphore_signal, semaphore_wait
-from rabbet_pallas.sizes import (
+from rabbet_pallas.small_functions import (
     align_to,
     broadcast_to,
     cdiv,

@@ -1,5 +1,6 @@
 """What kernels for TPUs use besides: memories, parameters of the compiler."""
 
+from rabbet_pallas.block_specs import MemorySpace, PrefetchScalarGridSpec
 from rabbet_pallas.cores import TensorCoreMesh
 from rabbet_pallas.generator import (
     prng_random_bits,
@@ -17,18 +18,17 @@ from rabbet_pallas.semaphores import (
     make_async_remote_copy,
     sync_copy,
 )
-from rabbet_pallas.sizes import reciprocal
-from rabbet_pallas.specs import MemorySpace, PrefetchScalarGridSpec
-from rabbet_pallas.tpu_info import ChipVersion, TpuInfo, get_tpu_info, get_tpu_info_for_chip, is_tpu_device
-from rabbet_pallas.tpu_params import CompilerParams, GridDimensionSemantics, SideEffectType
-from rabbet_pallas.triton_functions import load, store
-from rabbet_pallas.vectors import (
+from rabbet_pallas.small_functions import reciprocal
+from rabbet_pallas.tpu_functions import (
     bitcast,
     pack_elementwise,
     roll,
     unpack_elementwise,
     with_memory_space_constraint,
 )
+from rabbet_pallas.tpu_info import ChipVersion, TpuInfo, get_tpu_info, get_tpu_info_for_chip, is_tpu_device
+from rabbet_pallas.tpu_params import CompilerParams, GridDimensionSemantics, SideEffectType
+from rabbet_pallas.triton_functions import load, store
 
 from rabbet.extend.functions import public_module
 

@@ -1,6 +1,6 @@
 """What kernels for GPUs through Triton use besides."""
 
-from rabbet_pallas.sizes import approx_tanh
+from rabbet_pallas.small_functions import approx_tanh
 from rabbet_pallas.triton_functions import (
     atomic_add,
     atomic_and,

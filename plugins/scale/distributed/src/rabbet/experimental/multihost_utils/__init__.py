@@ -4,7 +4,7 @@ Every process calls these functions at the same point of its program, with value
 dtypes.
 """
 
-from rabbet_distributed.gathering import (
+from rabbet_distributed.multihost_utils import (
     ProcessFailureError,
     assert_equal,
     broadcast_one_to_all,

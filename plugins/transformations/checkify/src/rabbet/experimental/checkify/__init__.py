@@ -7,7 +7,7 @@ against ``rabbet`` and ``rabbet.extend`` alone.
 from rabbet.extend.functions import public_module as _public_module
 from rabbet.experimental.checkify.api import check, check_error, checkify, debug_check
 from rabbet.experimental.checkify.interpreter import Checked, Fault
-from rabbet.experimental.checkify.sites import (
+from rabbet.experimental.checkify.error_sites import (
     CheckError,
     DivisionByZeroError,
     FailedCheckError,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet import lax, tree
 from rabbet.debug import check_format
-from rabbet.experimental.checkify import faults, primitive, sites, state  # noqa: F401  (faults has rules)
+from rabbet.experimental.checkify import error_sites, faults, primitive, state  # noqa: F401  (faults has rules)
 from rabbet.experimental.checkify.interpreter import Checkify
 from rabbet.extend.functions import (
     argument_name,
@@ -26,7 +26,7 @@ from rabbet.tree import SequenceKey, keystr, leaf_path
 
 
 def checkify(
-    f: Callable[..., Any], errors: frozenset[Any] = sites.user_checks
+    f: Callable[..., Any], errors: frozenset[Any] = error_sites.user_checks
 ) -> Callable[..., tuple[state.Error, Any]]:
     """A function that checks as one that returns the error beside its result, and so can be compiled.
 
@@ -70,7 +70,7 @@ def checkify(
 def _known(errors):
     """The set of errors, checked."""
     given = errors if isinstance(errors, (set, frozenset)) else None
-    if given is None or not all(e in sites.KINDS for e in given):
+    if given is None or not all(e in error_sites.KINDS for e in given):
         raise TypeError(
             "checkify: errors must be a set of errors: user_checks, nan_checks, div_checks, index_checks, "
             f"float_checks, automatic_checks, all_checks, or such sets joined by |; got "
@@ -136,7 +136,9 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     for i, x in enumerate(given):
         _refuse_other_than_array(who, structure, i, x)
     values = [state.strong(x) for x in given]
-    site = sites.Site(sites.FailedCheckError, msg, structure, state.key_of(values), sites.where_in_words())
+    site = error_sites.Site(
+        error_sites.FailedCheckError, msg, structure, state.key_of(values), error_sites.where_in_words()
+    )
     failed = lax.bitwise_not(array_or_tracer(pred))
     primitive.check_error(state.failed(failed, site, values), debug)
 

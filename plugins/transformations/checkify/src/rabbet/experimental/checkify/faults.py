@@ -4,8 +4,8 @@ import numpy as np
 from rabbet_algorithms.primitives import sort
 
 from rabbet import dtypes, lax
+from rabbet.experimental.checkify.error_sites import DivisionByZeroError, NaNError, OOBError
 from rabbet.experimental.checkify.interpreter import Checked, Fault, rules
-from rabbet.experimental.checkify.sites import DivisionByZeroError, NaNError, OOBError
 from rabbet.extend import primitive
 from rabbet.extend.transform import typeof
 

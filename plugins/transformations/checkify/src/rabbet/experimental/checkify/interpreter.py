@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rabbet import lax, tree
-from rabbet.experimental.checkify import primitive, sites, state
+from rabbet.experimental.checkify import error_sites, primitive, state
 from rabbet.extend.transform import Interpreter, RuleTable, typeof
 
 
@@ -89,8 +89,8 @@ class Checkify(Interpreter):
                 went_wrong, values = fault.find()
                 values = [state.strong(v) for v in values]
                 structure = tree.structure((tuple(values), {}))
-                where = sites.where_in_words()
-                site = sites.Site(fault.kind, fault.message, structure, state.key_of(values), where)
+                where = error_sites.where_in_words()
+                site = error_sites.Site(fault.kind, fault.message, structure, state.key_of(values), where)
                 self.happened(state.failed(went_wrong, site, values))
         return payload.value
 
@@ -109,7 +109,7 @@ class Checkify(Interpreter):
         there is none, to nobody.
         """
         error = tree.unflatten(op.params["structure"], args)
-        asked = [k for k in error.kinds if sites.KINDS[k] in self.errors]
+        asked = [k for k in error.kinds if error_sites.KINDS[k] in self.errors]
         others = [k for k in error.kinds if k not in asked]
         if not others:
             self.happened(error)
@@ -137,7 +137,7 @@ class Checkify(Interpreter):
 
 def is_of_kinds(code, kinds):
     """For each code whether its site is of one of these kinds."""
-    low = lax.bitwise_and(code, lax.full_like(code, len(sites.KINDS) - 1))
+    low = lax.bitwise_and(code, lax.full_like(code, len(error_sites.KINDS) - 1))
     out = lax.full_like(code, False, dtype=np.dtype(bool))
     for kind in kinds:
         out = lax.bitwise_or(out, lax.eq(low, lax.full_like(code, kind)))

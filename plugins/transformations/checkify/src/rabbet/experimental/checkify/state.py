@@ -12,7 +12,7 @@ import numpy as np
 
 from rabbet import lax, tree
 from rabbet.dtypes import ExtendedDType, canonicalize
-from rabbet.experimental.checkify import sites
+from rabbet.experimental.checkify import error_sites
 from rabbet.extend.bodies import HOLE
 from rabbet.extend.functions import array_or_tracer, folded, with_weak_type
 from rabbet.extend.primitive import ShapedArray, full_of_type
@@ -57,7 +57,7 @@ class Error:
         if not code.ndim:
             return found[0][1]
         kinds = {type(e) for _, e in found}
-        kind = kinds.pop() if len(kinds) == 1 else sites.CheckError
+        kind = kinds.pop() if len(kinds) == 1 else error_sites.CheckError
         return kind("\n".join([f"at mapped index {_listed(i)}: {e}" for i, e in found]))
 
     def throw(self) -> None:
@@ -81,7 +81,7 @@ tree.register_node(
 
 
 def _exception(keys, slots, code, at):
-    site = sites.site_of(int(code[at]))
+    site = error_sites.site_of(int(code[at]))
     values = [x[at] for x in slots[keys.index(site.key)]] if site.key else []
     inside = [slot[0][at] for key, slot in zip(keys, slots, strict=True) if is_mapped(key)]
     indices = [_listed(i) for i in inside if (i >= 0).all()]
@@ -111,9 +111,9 @@ def failed(pred_failed, site, values):
       site: the ``Site``.
       values: an array for each entry of the site's key.
     """
-    code = lax.select_n(pred_failed, np.int32(0), np.int32(sites.code_of(site)))
+    code = lax.select_n(pred_failed, np.int32(0), np.int32(error_sites.code_of(site)))
     slots, keys = ((tuple(values),), (site.key,)) if site.key else ((), ())
-    return Error(code, slots, (sites.KINDS.index(site.kind),), keys)
+    return Error(code, slots, (error_sites.KINDS.index(site.kind),), keys)
 
 
 def key_of(values):

@@ -7,7 +7,7 @@ from math import factorial
 from typing import Any
 
 from rabbet import dtypes, lax, tree
-from rabbet.experimental.jet import derived, laws, recurrences  # noqa: F401  (they hold the table's rules)
+from rabbet.experimental.jet import recurrences, rules_by_kind, rules_from_derivatives  # noqa: F401  (they hold the table's rules)
 from rabbet.experimental.jet.interpreter import Jet, Taylor, terms_of
 from rabbet.experimental.jet.recurrences import scaled
 from rabbet.extend.functions import (

@@ -2,14 +2,14 @@
 
 With ``y' = f(y) x'``, coefficient ``k`` of ``y`` follows from those below it, in ``k`` products. The formulas
 are those of Griewank and Walther, Evaluating Derivatives, 2nd edition, section 13.2. What is not here
-(``log``, ``asin``, ``erf``, ``pow``, ...) has a derivative made of what is, see ``derived``.
+(``log``, ``asin``, ``erf``, ``pow``, ...) has a derivative made of what is, see ``rules_from_derivatives``.
 """
 
 from math import log
 
 from rabbet import lax
 from rabbet.experimental.jet.interpreter import Taylor, rules
-from rabbet.experimental.jet.laws import convolved, total
+from rabbet.experimental.jet.rules_by_kind import convolved, total
 
 
 def speeds(terms):

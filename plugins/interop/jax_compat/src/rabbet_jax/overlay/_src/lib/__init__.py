@@ -2,7 +2,7 @@
 
 from rabbet.extend.backend import jaxlib_version
 
-from rabbet_jax.level import numbers
+from rabbet_jax.jax_version import numbers
 
 version_str = jaxlib_version()
 version = numbers(version_str)

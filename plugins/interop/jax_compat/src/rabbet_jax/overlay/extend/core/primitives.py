@@ -1,6 +1,6 @@
 """``jax.extend.core.primitives``: Rabbet's primitives under JAX's names, ``add_p``."""
 
-from rabbet_jax.named import primitive_named
+from rabbet_jax.primitives_by_name import primitive_named
 
 ABSENT = "call_p closed_call_p jit_p custom_jvp_call_p custom_vjp_call_p remat_p"
 

@@ -1,0 +1,321 @@
+"""``NamedSharding``: a mesh and a ``PartitionSpec``."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from rabbet.errors import ShardingError
+from rabbet.extend.functions import folded
+from rabbet.extend.sharding import Sharding, with_part
+
+from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh
+from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, spread_of
+from rabbet_parallel.meshes import AbstractMesh, Mesh
+from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
+from rabbet_parallel.unreduced_sums import Addends, reduced_of, unreduced_of
+
+
+class NamedSharding(Sharding):
+    """Arrays over the devices of a mesh, cut as a ``PartitionSpec`` says.
+
+    Args:
+      mesh: a ``Mesh``.
+      spec: a ``PartitionSpec``, or a tuple of its entries.
+      memory_kind: the memory of the devices to use; None: their usual one.
+
+    Raises:
+      ShardingError: for an axis that the mesh does not have, or that occurs twice.
+
+    Example:
+      >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
+      >>> rows = NamedSharding(rb.make_mesh((1,), ("x",)), P("x"))
+      >>> rb.device_put(np.ones((4, 2), np.float32), rows).sharding == rows
+      True
+    """
+
+    __slots__ = ("_hash", "_mesh", "_spec", "other_memory")
+
+    @folded
+    def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
+        if spec is None:
+            raise TypeError("NamedSharding takes a PartitionSpec, got None; PartitionSpec() cuts nothing")
+        if not isinstance(spec, PartitionSpec):
+            spec = PartitionSpec(*spec)
+        for name in axes_of(spec):
+            if name not in mesh.axis_names:
+                raise ShardingError(
+                    f"{spec} names the axis {name!r}, which is none of the mesh's: "
+                    f"{', '.join(map(repr, mesh.axis_names))}"
+                )
+        for name in (*spec.unreduced, *spec.reduced):
+            if name not in mesh.axis_names or name in mesh.auto_axes:
+                raise ShardingError(
+                    f"{spec}: unreduced and reduced name axes of type Explicit, and {name!r} is none of "
+                    f"{mesh}"
+                )
+        if UNCONSTRAINED in spec and not mesh.auto_axes:
+            raise ShardingError(
+                f"{spec} leaves a dimension to the compiler (UNCONSTRAINED), which decides along axes of "
+                f"type Auto only, and {mesh} has none"
+            )
+        self._mesh, self._spec, self.other_memory = mesh, spec, memory_kind
+        if memory_kind is not None and isinstance(mesh, Mesh):
+            self.other_memory = self.unusual(memory_kind)
+        self._hash = hash((mesh, spec, self.other_memory))
+
+    mesh = property(lambda self: self._mesh, doc="The mesh.")
+    spec = property(lambda self: self._spec, doc="The ``PartitionSpec``.")
+    device_order = property(lambda self: self.group.devices, doc="The mesh's devices, row by row.")
+    num_devices = property(lambda self: self._mesh.size, doc="How many devices the mesh has.")
+
+    has_devices = property(lambda self: isinstance(self._mesh, Mesh), doc="Whether the mesh has devices.")
+
+    def on(self, group: Any) -> Any:
+        """On an ``AbstractMesh``: the same on these devices, row by row."""
+        if isinstance(self._mesh, Mesh):
+            return self
+        devices = getattr(group, "devices", (group,))
+        mesh = self._mesh
+        if len(devices) != mesh.size:
+            raise ShardingError(f"{self} is for {mesh.size} devices, and the program runs on {group}")
+        return self.update(mesh=concrete_mesh(mesh, tuple(devices)))
+
+    def refuse_unsettled(self, who):
+        """Refuse a dimension that is left to the compiler, and a sum that is not added up."""
+        if self._spec.unreduced:
+            raise ShardingError(
+                f"{who}: {self._spec} names sums that are not added up; these live within a program: add up "
+                "with rb.reshard before it ends, and in there say so with rb.reshard or out_sharding"
+            )
+        if UNCONSTRAINED in self._spec:
+            raise ShardingError(
+                f"{who}: {self._spec} leaves a dimension to the compiler, which with_sharding_constraint "
+                "within a program may do; name its axes here, or None for a whole one"
+            )
+
+    @property
+    def memory_kind(self) -> Any:
+        """The name of the memory in which arrays lie; None without devices, on an ``AbstractMesh``."""
+        return self.other_memory if isinstance(self._mesh, AbstractMesh) else super().memory_kind
+
+    def __sharding__(self, name: Any) -> Any:
+        """On an ``AbstractMesh``: the same on the mesh that is set, where its axes are these."""
+        if not isinstance(self._mesh, AbstractMesh):
+            return self
+        concrete = with_devices(self._mesh, mesh_in_use())
+        return self if concrete is None else self.update(mesh=concrete)
+
+    @property
+    def group(self) -> Any:
+        """The devices as the place where programs run."""
+        if isinstance(self._mesh, AbstractMesh):
+            raise ShardingError(
+                f"{self} names no devices, and no mesh of these axes was set when the function was traced\n"
+                "  to fix: rb.set_mesh(mesh) around the call, or give a NamedSharding on a Mesh"
+            )
+        return self._mesh.group
+
+    @property
+    def is_fully_replicated(self) -> Any:
+        """Whether each device holds all of the array."""
+        return all(self._mesh.shape[name] == 1 for name in axes_of(self._spec))
+
+    def entries(self, ndim: Any) -> Any:
+        """The spec with an entry for each of ``ndim`` dimensions."""
+        if len(self._spec) > ndim:
+            raise ShardingError(
+                f"{self._spec} has entries for {len(self._spec)} dimensions, and the array has {ndim}"
+            )
+        return (*self._spec, *[None] * (ndim - len(self._spec)))
+
+    def write_partitioned(self, op: Any, rule: Any, names: Any) -> Any:
+        """See ``Sharding.write_partitioned``."""
+        from rabbet_parallel.partition_rules import write_partitioned
+
+        return write_partitioned(op, rule, names)
+
+    def tiles(self, ndim: Any) -> Any:
+        """How arrays are cut: see ``Sharding.tiles``."""
+        return _tiles(self._mesh, self.entries(ndim))
+
+    def like(self, counts: Any, parts: Any) -> Any:
+        """The sharding on this mesh with these tiles, or None."""
+        spec = spec_of_tiles(self._mesh, counts, parts)
+        return None if spec is None else NamedSharding(self._mesh, spec)
+
+    def text(self, ndim: Any) -> Any:
+        """The mesh and the dimensions, as Shardy writes them."""
+        return spec_text(self._mesh, self.entries(ndim))
+
+    def attributes(self, ndim: Any) -> Any:
+        """What the compiler is told of an argument or result."""
+        kind = "" if self.other_memory is None else f', mhlo.memory_kind = "{self.other_memory}"'
+        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
+
+    def in_types(self, ndim: Any) -> Any:
+        """What types say of axes of type ``Explicit``, or None."""
+        mesh = self._mesh
+        if not mesh.explicit_axes:
+            return None
+        spread = spread_of(mesh.abstract_mesh, explicit_entries(mesh, self.entries(ndim)))
+        if self._spec.unreduced or self._spec.reduced:
+            part = Addends(mesh.abstract_mesh, self._spec.unreduced, self._spec.reduced)
+            spread = with_part(spread, Addends, part)
+        return spread
+
+    def asked(self, aval: Any) -> Any:
+        """On a mesh whose axes are all explicit, what the type of a result says."""
+        if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
+            return None
+        spec = PartitionSpec(*entries_of(aval), reduced=reduced_of(aval))
+        if unreduced_of(aval):
+            raise ShardingError(
+                f"a result of a compiled function is {aval.str_short()}, a sum that is not added up yet\n"
+                "  to fix: add up before it is returned, rb.reshard(x, P(...))"
+            )
+        return self.with_spec(spec)
+
+    def constrain(self, x: Any) -> Any:
+        """A traced value laid out so, in the memory that it names."""
+        from rabbet_parallel.constraints import constrained
+
+        return self.moved(constrained(x, self))
+
+    def update(self, **changes: Any) -> Any:
+        """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""
+        return NamedSharding(
+            changes.get("mesh", self._mesh),
+            changes.get("spec", self._spec),
+            memory_kind=changes.get("memory_kind", self.other_memory),
+        )
+
+    def with_spec(self, spec: Any) -> Any:
+        """The same with another spec."""
+        return self.update(spec=spec)
+
+    def with_memory_kind(self, kind: Any) -> Any:
+        """The same in another memory of the devices."""
+        return self.update(memory_kind=kind)
+
+    def __eq__(self, other: Any) -> Any:
+        return self is other or (
+            type(other) is NamedSharding
+            and self._hash == other._hash
+            and self._mesh == other._mesh
+            and self._spec == other._spec
+            and self.other_memory == other.other_memory
+        )
+
+    def __hash__(self) -> Any:
+        return self._hash
+
+    def __repr__(self) -> Any:
+        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
+        return f"NamedSharding(mesh={self._mesh!s}, spec={self._spec}{kind})"
+
+    def __reduce__(self) -> Any:
+        return _remake, (self._mesh, self._spec, self.other_memory)
+
+
+def _remake(mesh: Any, spec: Any, memory_kind: Any) -> Any:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+def spec_text(mesh: Any, entries: Any, further: Any = False) -> Any:
+    """A mesh and how its axes cut dimensions, as Shardy writes them; ``further``: other axes may, too."""
+    free = [further or e is UNCONSTRAINED for e in entries]
+    dims = [_braces(() if e is UNCONSTRAINED else names_in(e), f) for e, f in zip(entries, free, strict=True)]
+    return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
+
+
+def _braces(names: Any, further: Any) -> Any:
+    return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
+
+
+@functools.lru_cache(maxsize=256)
+def mesh_text(mesh: Any) -> Any:
+    """A mesh as Shardy writes it in place, without devices: these are the program's own, in order."""
+    return f"mesh<[{', '.join([quoted(n, s) for n, s in mesh.shape_tuple])}]>"
+
+
+def quoted(name: Any, size: Any) -> Any:
+    """An axis as Shardy writes it."""
+    if not isinstance(name, str) or '"' in name or "\\" in name:
+        raise ShardingError(f"the axes of a mesh on which programs run are named by strings, got {name!r}")
+    return f'"{name}"={size}'
+
+
+@functools.lru_cache(maxsize=1024)
+def _tiles(mesh: Any, entries: Any) -> Any:
+    sizes = mesh.shape
+    place = dict(zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(sizes), -1), strict=True))
+    counts, parts = [], np.zeros((mesh.size, len(entries)), int)
+    for i, entry in enumerate(entries):
+        count = 1
+        for name in names_in(entry):
+            parts[:, i] = parts[:, i] * sizes[name] + place[name]
+            count *= sizes[name]
+        counts.append(count)
+    return tuple(counts), parts
+
+
+def spec_of_tiles(mesh: Any, counts: Any, parts: Any) -> Any:
+    """The ``PartitionSpec`` on ``mesh`` with these tiles, or None: some cuts are finer than its axes."""
+    shape, ndim = mesh.axis_sizes, parts.shape[1]
+    grid = parts.reshape((*shape, ndim))
+    by_dimension = [[] for _ in range(ndim)]
+    for k, name in enumerate(mesh.axis_names):
+        if shape[k] == 1:
+            continue
+        step = grid[tuple([int(j == k) for j in range(len(shape))])]
+        for d in np.nonzero(step)[0]:
+            by_dimension[d].append((int(step[d]), name))
+    entries = [tuple([name for _, name in sorted(found, reverse=True)]) for found in by_dimension]
+    while entries and not entries[-1]:
+        entries.pop()
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) != len(names):
+        return None
+    spec = PartitionSpec(*entries)
+    again_counts, again = _tiles(mesh, (*spec, *[None] * (ndim - len(spec))))
+    return spec if again_counts == tuple(counts) and (again == parts).all() else None
+
+
+@functools.lru_cache(maxsize=256)
+def concrete_mesh(mesh: Any, devices: Any) -> Any:
+    """An ``AbstractMesh`` on these devices, row by row."""
+    grid = np.empty(len(devices), object)
+    grid[:] = devices
+    return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+
+
+def with_devices(mesh: Any, concrete: Any) -> Any:
+    """An ``AbstractMesh`` on the devices of a mesh of the same axes, or None."""
+    if concrete is None or (concrete.axis_sizes, concrete.axis_names) != (mesh.axis_sizes, mesh.axis_names):
+        return None
+    return concrete.update(axis_types=mesh.axis_types)
+
+
+def as_sharding(given: Any, who: Any, entered: bool = False) -> Any:
+    """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``;
+    with ``entered`` also on that of ``with mesh:``.
+
+    Raises:
+      ShardingError: for a spec where no mesh is set. TypeError: for anything else.
+    """
+    if isinstance(given, PartitionSpec):
+        return NamedSharding(needed_mesh(who, given, entered), given)
+    if hasattr(type(given), "__sharding__"):  # it stands for one, as a Format does
+        given = given.__sharding__(who)
+    if isinstance(given, Sharding):
+        return given
+    raise TypeError(
+        f"{who} must be None or a Sharding, such as x.sharding, or a PartitionSpec; got {given!r:.60}"
+    )
+
+
+__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles", "spec_text", "with_devices"]

@@ -1,0 +1,181 @@
+"""Sums that are not added up yet, and values said to be: ``unreduced`` and ``reduced`` axes.
+
+Along an ``unreduced`` axis of type ``Explicit`` each device may hold an addend, and the value is their sum;
+``reshard`` to a spec without the axis adds up. So several addends can be summed before anything is sent.
+Only what is linear goes with them: a sum of two of them, one times a value that is ``reduced`` along the
+axis. ``reduced`` says of a value that it is the same on all devices along the axis, as a plain one, and that
+a product with parts gives parts of the sum.
+
+A program computes with the sums themselves, whatever the compiler leaves on the devices: values are those of
+the same program without these words.
+"""
+
+from typing import Any
+
+from rabbet.errors import ShardingError
+from rabbet.extend import primitive as p
+from rabbet.extend.native import compiler_has
+from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
+
+from rabbet_parallel.partition_spec import names_in
+
+NOWHERE: frozenset = frozenset()
+# Moves and copies of elements, and sums of them, which say nothing of their own of kinds.
+MOVING = frozenset([p.dynamic_slice, p.convert_element_type, p.select_n, p.gather])
+# Older compilers refuse the word; programs mean the same without it.
+COMPILER_KNOWS = compiler_has("unreduced shardings")
+
+_alive = Alive()
+
+
+class Addends(OverDevices):
+    """Along which axes a value is a sum not added up yet, and along which its gradient should be one.
+
+    Args:
+      mesh: an ``AbstractMesh``.
+      unreduced, reduced: frozensets of its axes, of which none is in both; not both empty.
+    """
+
+    __slots__ = ("mesh", "reduced", "unreduced", "__weakref__")
+    mesh: Any
+    unreduced: frozenset
+    reduced: frozenset
+
+    def __new__(cls, mesh, unreduced, reduced):
+        key = mesh, unreduced, reduced
+        made = _alive.get(key)
+        if made is None:
+            made = object.__new__(cls)
+            made.mesh, made.unreduced, made.reduced = key
+            made = _alive.only(key, made)
+        return made
+
+    def results(self, op, avals, outs):
+        """Of linear operations as their operands; of a product as the one that is a sum."""
+        primitive = op.primitive
+        if "body" in primitive.kinds or primitive.place is not None or "addends" in primitive.rules:
+            return outs  # typed by their own rules
+        full = [a for a in avals if a.ndim or unreduced_of(a)]
+        sums = {unreduced_of(a) for a in full}
+        shared = {reduced_of(a) for a in full} or {NOWHERE}
+        if sums <= {NOWHERE}:
+            cut = frozenset([n for a in avals for n in cut_by(a)])
+            mine = frozenset().union(*shared) - (cut if "bilinear" in primitive.kinds else NOWHERE)
+            return tuple([with_axes(out, self.mesh, NOWHERE, mine) for out in outs])
+        found = self.of_sums(op, avals, sums)
+        return tuple([with_axes(out, self.mesh, found, NOWHERE) for out in outs])
+
+    def of_sums(self, op, avals, sums):
+        """Along which axes the results are sums, where an operand is."""
+        primitive = op.primitive
+        if primitive is p.mul or primitive is p.div:
+            of_sum = [a for a in avals if unreduced_of(a)]
+            if len(of_sum) == 1 and not (primitive is p.div and unreduced_of(avals[1])):
+                (axes,) = [unreduced_of(a) for a in of_sum]
+                others = [a for a in avals if a is not of_sum[0]]
+                if all(not a.ndim or axes <= reduced_of(a) for a in others):
+                    return axes
+            raise refused(op, avals, "of a product one operand may be such a sum, the others 'reduced'")
+        if primitive is p.select_n:
+            sums = {unreduced_of(a) for a in avals[1:]}
+        linear = {"linear", "structural"} & set(primitive.kinds) or primitive in MOVING
+        if not linear:
+            raise refused(op, avals, "it is not linear")
+        if "elementwise" in primitive.kinds and primitive is not p.select_n:
+            sums = {unreduced_of(a) for a in avals}  # a number, too, would be added on each device
+        if len(sums) > 1:
+            raise refused(op, avals, "the others are added up already, and would be counted once a device")
+        return sums.pop()
+
+    def fitted(self, x, aval):
+        """Added up where the type says so, or said to be a sum."""
+        from rabbet_parallel.constraints import as_addends
+
+        return as_addends(x, self.mesh, unreduced_of(aval), reduced_of(aval))
+
+    def joined(self, other):
+        """Itself: loops carry what they were given."""
+        if other is self:
+            return self
+        raise ShardingError(
+            f"what a loop carries goes in as {self or 'added up'} and comes out as {other or 'added up'}; "
+            "make it alike, with rb.reshard"
+        )
+
+    def without(self, axis):
+        return self
+
+    def text(self, aval):
+        """What the compiler is told: as the axes cut it, with those along which it is a sum."""
+        from rabbet_parallel.explicit_sharding import Explicit
+        from rabbet_parallel.named_sharding import spec_text
+
+        if not self.unreduced or not COMPILER_KNOWS:
+            own = part_of(aval.spread, Explicit)
+            return None if own is None else own.text(aval)
+        cut = part_of(aval.spread, Explicit)
+        entries = (None,) * aval.ndim if cut is None else cut.entries
+        entries = (*entries, *[None] * (aval.physical.ndim - aval.ndim))
+        names = ", ".join([f'"{n}"' for n in self.mesh.axis_names if n in self.unreduced])
+        return f"{spec_text(self.mesh, entries, bool(self.mesh.auto_axes))}, unreduced={{{names}}}"
+
+    def sharding(self, aval):
+        """The sharding on a mesh without devices."""
+        from rabbet_parallel.explicit_sharding import entries_of
+        from rabbet_parallel.named_sharding import NamedSharding
+        from rabbet_parallel.partition_spec import PartitionSpec
+
+        spec = PartitionSpec(*entries_of(aval), unreduced=self.unreduced, reduced=self.reduced)
+        return NamedSharding(self.mesh, spec)
+
+    def behind(self):
+        """As JAX writes such types: ``f32[8,8]{U:x}``."""
+        shown = []
+        for word, axes in (("U", self.unreduced), ("R", self.reduced)):
+            names = ",".join(sorted(axes))
+            if axes:
+                shown.append(f"{word}:({names})" if len(axes) > 1 else f"{word}:{names}")
+        return f"{{{', '.join(shown)}}}"
+
+    def __repr__(self):
+        return self.behind()
+
+    def __reduce__(self):
+        return Addends, (self.mesh, self.unreduced, self.reduced)
+
+
+def refused(op, avals, why):
+    """The error that says what to write."""
+    shown = ", ".join([a.str_short() for a in avals])
+    return ShardingError(
+        f"{op.primitive.name} of {shown}: an operand is a sum that is not added up yet (unreduced), and "
+        f"{why}\n  to fix: add up before, rb.reshard(x, P(...)) with a spec without unreduced"
+    )
+
+
+def unreduced_of(aval):
+    """The axes along which values of a type are sums not added up yet."""
+    own = part_of(aval.spread, Addends)
+    return NOWHERE if own is None else own.unreduced
+
+
+def reduced_of(aval):
+    """The axes along which values of a type are said to be added up."""
+    own = part_of(aval.spread, Addends)
+    return NOWHERE if own is None else own.reduced
+
+
+def cut_by(aval):
+    """The explicit axes that cut a type's dimensions."""
+    from rabbet_parallel.explicit_sharding import entries_of
+
+    return [name for entry in entries_of(aval) for name in names_in(entry)]
+
+
+def with_axes(aval, mesh, unreduced, reduced):
+    """The type with these axes."""
+    part = Addends(mesh, unreduced, reduced) if unreduced or reduced else None
+    return aval.update(spread=with_part(aval.spread, Addends, part))
+
+
+__all__ = ["Addends", "reduced_of", "unreduced_of", "with_axes"]
