@@ -1,11 +1,12 @@
-"""The training step of gpt_step.py in float32 and with its products in bfloat16 by `rb.autocast`, in one process.
+"""The training step of gpt_step.py in float32 and with products in bfloat16 by `rb.autocast`, in one process.
 
     python autocast.py 4        # number of layers
     python autocast.py 4 60     # and of steps
 
 Prints one JSON line. For each of `float32`, `autocast(grad)` (the products of the backward pass too) and
-`grad(autocast)`: how many products the program has with bfloat16 operands and without, the loss after the last
-step, the processor time of a step over that in float32 (steps alternate) and the bytes of temporary memory.
+`grad(autocast)`: how many products the program has with bfloat16 operands and without, the loss after the
+last step, the processor time of a step over that in float32 (steps alternate) and the bytes of temporary
+memory.
 """
 
 import json

@@ -37,6 +37,8 @@ def test_the_environment_is_the_one_that_is_meant():
         "rabbet-algorithms",
         "rabbet-custom-rules",
         "rabbet-cli",
+        "rabbet-ffi",
+        "rabbet-gelu",
         "rabbet-enclose",
         "rabbet-roots",
         "rabbet-callbacks",

@@ -1,4 +1,4 @@
-"""gelu in one call: a primitive with a kernel in C++, and a pass that finds gelu in programs and puts it in."""
+"""gelu in one call: a primitive with a kernel in C++, and a pass that puts it into programs."""
 
 import ctypes
 from pathlib import Path
