@@ -56,3 +56,11 @@ def test_the_lines_of_a_program_are_its_text():
     assert "\n".join(line for line, _ in lines) == str(closed.jaxpr)
     here = [position for line, position in lines if "cond[" in line]
     assert here[0].file == __file__
+
+
+def test_cells_of_notebooks_are_named():
+    code = compile("def cell(x):\n    return lax.neg(x)\n", "/tmp/ipykernel_77/1234.py", "exec")
+    names: dict = {"lax": lax}
+    exec(code, names)
+    shown = stage(lambda x: [names["cell"](x)], [typeof(np.float32(1))]).jaxpr._repr_html_()
+    assert "a cell:2" in shown and "/tmp/" not in shown

@@ -1,5 +1,8 @@
 """Staging: what a function computes is what the program computes, whatever it captured."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -256,3 +259,23 @@ def test_typeof_inside_a_trace_is_the_tracers_aval():
 def test_device_get_leaves_traced_arrays():
     staged = stage(lambda x: [rb.device_get({"x": x})["x"] * 2], [rb.typeof(np.ones(2, "f4"))])
     assert [e.primitive.name for e in staged.jaxpr.equations] == ["mul"]
+
+
+@pytest.mark.parametrize("file", ["<ipython-input-12-a2f4be43>", "/tmp/ipython-input-12-3411886.py"])
+def test_cells_of_notebooks_are_named_by_their_number(file):
+    assert short_path(file) == "cell 12"
+
+
+def test_cells_of_a_running_notebook_are_named_as_it_counts(monkeypatch):
+    file = "/tmp/ipykernel_41/1234567.py"
+    assert short_path(file) == "a cell"
+
+    class Shell:
+        class compile:
+            @staticmethod
+            def format_code_name(name):
+                return ("Cell", "In[7]") if name == file else None
+
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=Shell))
+    assert short_path(file) == "cell 7" and short_path("/tmp/ipykernel_41/7.py") == "a cell"
+    assert short_path("/tmp/other.py") == "/tmp/other.py"

@@ -34,11 +34,11 @@ HEADINGS = {
     "complex_parts": "Parts of complex numbers", "complex_functions": "Functions of complex numbers",
     "convert": "Conversion", "shape": "Shapes", "layout": "Layout",
     "chlo_binary": "Other functions of two operands",
-    "extremes": "Larger and smaller", "reducing": "Reductions", "reductions": "Other reductions",
-    "extreme_places": "Places of extremes",
+    "extremes": "Larger and smaller", "basic_reductions": "Reductions", "reductions": "Other reductions",
+    "argmax_argmin": "Places of extremes",
     "contractions": "Products", "dynamic": "Slices at computed places",
     "gather": "Gather", "scatter": "Scatter", "branches": "Branches", "loops": "Loops", "scans": "Scans",
-    "calls": "Calls", "barrier": "Barriers", "memories": "Memories", "platforms": "Platforms",
+    "calls": "Calls", "barrier": "Barriers", "memory_spaces": "Memories", "platforms": "Platforms",
     "precision": "Precision", "extended_dtypes": "Stored elements", "no_tangent": "No derivative",
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import sys
 import threading
 from itertools import islice
@@ -322,14 +323,33 @@ def _first_argument(frame: Any) -> str | None:
 
 
 def short_path(file: str) -> str:
-    """``file`` as seen from the import path or the working folder, whichever says it shortest.
+    """``file`` as seen from the import path or the working folder, whichever says it shortest; a cell of a
+    notebook by its number.
 
     Example:
       >>> from rabbet.extend.wrapping import short_path
       >>> short_path("/somewhere/else/model.py")
       '/somewhere/else/model.py'
+      >>> short_path("<ipython-input-3-a2f4be43acfe>")
+      'cell 3'
     """
+    if _CELL.search(file):
+        return _cell_name(file)
     return _short_path(file, tuple(p for p in sys.path if p))
+
+
+# What notebooks call the code of a cell: a file that is not there, or no file.
+_CELL = re.compile(r"ipython-input-(\d+)-|[\\/]ipykernel_\d+[\\/]\d+\.py$")
+
+
+def _cell_name(file: str) -> str:
+    """``cell 3``: by the name itself, or as the notebook that runs here counts."""
+    if number := _CELL.search(file)[1]:  # type: ignore[index]
+        return f"cell {number}"
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    told = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+    numbers = re.findall(r"\d+", told[1]) if told else []
+    return f"cell {numbers[0]}" if numbers else "a cell"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -15,7 +15,10 @@ def program_html(lines: Any) -> Any:
     rows = []
     for line, position in lines:
         place = "" if position is None else str(position)
-        about = "" if position is None else f"{position.file}:{position.line}, in {position.function}"
+        about = ""
+        if position is not None:
+            full = place if place.startswith(("cell ", "a cell")) else f"{position.file}:{position.line}"
+            about = f"{full}, in {position.function}"
         rows.append(
             f'<tr style="background:none"><td style="{CODE}">{escape(line)}</td>'
             f'<td style="{PLACE}" title="{escape(about)}">{escape(place)}</td></tr>'

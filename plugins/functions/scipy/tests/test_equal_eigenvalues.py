@@ -14,6 +14,14 @@ FUNCTIONS = {
     "inverse sqrtm": lambda a: rnp.linalg.inv(linalg.sqrtm(a)),
     "logm": linalg.logm,
     "pinv": rnp.linalg.pinv,
+    "lstsq": lambda a: rnp.linalg.lstsq(a, rnp.eye(3))[0],
+    "expm": linalg.expm,
+    "funm": lambda a: linalg.funm(a, rnp.log),
+    "funm_hermitian": lambda a: linalg.funm_hermitian(a, rnp.log),
+    "matrix_power": lambda a: rnp.linalg.matrix_power(a, -3),
+    "fractional_matrix_power": lambda a: linalg.fractional_matrix_power(a, -0.5),
+    "nuclear norm": lambda a: rnp.linalg.norm(a, "nuc"),
+    "spectral norm": lambda a: rnp.linalg.norm(a, 2),
 }
 RANDOM = np.random.default_rng(0)
 TURN = np.linalg.qr(RANDOM.normal(size=(3, 3)) + 1j * RANDOM.normal(size=(3, 3)))[0]

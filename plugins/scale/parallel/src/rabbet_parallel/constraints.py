@@ -19,6 +19,7 @@ from rabbet_parallel.current_mesh import mesh_in_use
 from rabbet_parallel.explicit_sharding import Explicit, with_entries
 from rabbet_parallel.meshes import AbstractMesh, AxisType, current
 from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
+from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 from rabbet_parallel.unreduced_sums import Addends, with_axes
 
@@ -127,6 +128,7 @@ def batch_to_addends(op, x):
     return Batched(op(x.value), x.axis)
 
 
+@provides
 def as_addends(x, mesh, unreduced, reduced):
     """A traced value of a type with these axes; an array as it is."""
     return x if is_evaluating() else to_addends(x, mesh=mesh, unreduced=unreduced, reduced=reduced)
@@ -159,6 +161,7 @@ def batch_reshard(op: Op, x: Any) -> Any:
     return Batched(reshard(x.value, mesh=op.params["mesh"], entries=tuple(entries)), x.axis)
 
 
+@provides
 def hidden(x: Any, spread: Any) -> Any:
     """``x`` as a value whose layout the compiler decides: an array on the same mesh with ``Auto`` axes."""
     if not is_evaluating():
@@ -168,6 +171,7 @@ def hidden(x: Any, spread: Any) -> Any:
     return device_put(x, NamedSharding(auto, x.sharding.spec))
 
 
+@provides
 def laid_out(x: Any, mesh: Any, entries: Any) -> Any:
     """``x`` cut by explicit axes of an ``AbstractMesh`` as the entries say."""
     if not is_evaluating():
@@ -196,6 +200,7 @@ def on_devices(sharding: Any, x: Any) -> Any:
     return sharding.update(mesh=concrete)
 
 
+@provides
 def constrained(x: Any, sharding: Any) -> Any:
     """``x``, an array or a tracer, laid out by a ``NamedSharding`` as an operation.
 

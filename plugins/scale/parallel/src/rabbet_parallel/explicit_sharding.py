@@ -16,7 +16,9 @@ from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 from rabbet.extend.transform import RuleTable
 from rabbet_collectives.varying import Varying
 
+from rabbet_parallel.operations import operations
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
+from rabbet_parallel.shardy_text import spec_text
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
@@ -146,9 +148,7 @@ class Explicit(OverDevices):
 
     def fitted(self, x: Any, aval: Any) -> Any:
         """Laid out as the type says: where it says nothing, whole along these axes."""
-        from rabbet_parallel.constraints import laid_out
-
-        return laid_out(x, self.mesh, entries_of(aval))
+        return operations.laid_out(x, self.mesh, entries_of(aval))
 
     def joined(self, other: Any) -> Any:
         """Itself where the other says nothing."""
@@ -161,9 +161,7 @@ class Explicit(OverDevices):
 
     def hidden(self, x: Any) -> Any:
         """``x`` as a value of which the type says nothing and the compiler decides."""
-        from rabbet_parallel.constraints import hidden
-
-        return hidden(x, self)
+        return operations.hidden(x, self)
 
     def of_shape(self, old: Any, new: Any) -> Any:
         """For a type of another shape: with dimensions in front, or of other sizes."""
@@ -181,17 +179,13 @@ class Explicit(OverDevices):
 
     def text(self, aval: Any) -> Any:
         """What the compiler is told of a value of this type."""
-        from rabbet_parallel.named_sharding import spec_text
-
         extra = aval.physical.ndim - aval.ndim
         further = bool(self.mesh.auto_axes)  # these the compiler may add
         return spec_text(self.mesh, (*self.entries, *[None] * extra), further)
 
     def sharding(self, aval: Any) -> Any:
         """The sharding on a mesh without devices."""
-        from rabbet_parallel.named_sharding import NamedSharding
-
-        return NamedSharding(self.mesh, PartitionSpec(*self.entries))
+        return operations.sharding_on(self.mesh, PartitionSpec(*self.entries))
 
     def dimensions(self, shape: Any) -> Any:
         """As JAX writes such types: ``f32[8@x,4]``."""

@@ -10,8 +10,8 @@ from rabbet_collectives import varying
 from rabbet_collectives.varying import with_axes
 
 from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, mesh_of, with_entries
-from rabbet_parallel.named_sharding import mesh_text
 from rabbet_parallel.partition_spec import PartitionSpec, axes_of, names_in
+from rabbet_parallel.shardy_text import mesh_text
 
 
 def entries(spec: Any, ndim: Any) -> Any:

@@ -14,7 +14,7 @@ from rabbet.errors import ShardingError, UnboundAxisError
 
 from rabbet_parallel.explicit_sharding import entries_along, entries_of, mesh_of
 from rabbet_parallel.meshes import Mesh
-from rabbet_parallel.named_sharding import mesh_text, spec_text
+from rabbet_parallel.shardy_text import mesh_text, spec_text
 
 if TYPE_CHECKING:
     from rabbet.extend.rules import Site

@@ -13,7 +13,9 @@ from rabbet.extend.sharding import Sharding, with_part
 from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh
 from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, spread_of
 from rabbet_parallel.meshes import AbstractMesh, Mesh
+from rabbet_parallel.operations import operations, provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
+from rabbet_parallel.shardy_text import spec_text
 from rabbet_parallel.unreduced_sums import Addends, reduced_of, unreduced_of
 
 
@@ -134,9 +136,7 @@ class NamedSharding(Sharding):
 
     def write_partitioned(self, op: Any, rule: Any, names: Any) -> Any:
         """See ``Sharding.write_partitioned``."""
-        from rabbet_parallel.partition_rules import write_partitioned
-
-        return write_partitioned(op, rule, names)
+        return operations.write_partitioned(op, rule, names)
 
     def tiles(self, ndim: Any) -> Any:
         """How arrays are cut: see ``Sharding.tiles``."""
@@ -181,9 +181,7 @@ class NamedSharding(Sharding):
 
     def constrain(self, x: Any) -> Any:
         """A traced value laid out so, in the memory that it names."""
-        from rabbet_parallel.constraints import constrained
-
-        return self.moved(constrained(x, self))
+        return self.moved(operations.constrained(x, self))
 
     def update(self, **changes: Any) -> Any:
         """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""
@@ -221,32 +219,14 @@ class NamedSharding(Sharding):
         return _remake, (self._mesh, self._spec, self.other_memory)
 
 
+@provides
+def sharding_on(mesh: Any, spec: PartitionSpec) -> NamedSharding:
+    """A spec on a mesh, which may be one without devices."""
+    return NamedSharding(mesh, spec)
+
+
 def _remake(mesh: Any, spec: Any, memory_kind: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
-
-
-def spec_text(mesh: Any, entries: Any, further: Any = False) -> Any:
-    """A mesh and how its axes cut dimensions, as Shardy writes them; ``further``: other axes may, too."""
-    free = [further or e is UNCONSTRAINED for e in entries]
-    dims = [_braces(() if e is UNCONSTRAINED else names_in(e), f) for e, f in zip(entries, free, strict=True)]
-    return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
-
-
-def _braces(names: Any, further: Any) -> Any:
-    return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
-
-
-@functools.lru_cache(maxsize=256)
-def mesh_text(mesh: Any) -> Any:
-    """A mesh as Shardy writes it in place, without devices: these are the program's own, in order."""
-    return f"mesh<[{', '.join([quoted(n, s) for n, s in mesh.shape_tuple])}]>"
-
-
-def quoted(name: Any, size: Any) -> Any:
-    """An axis as Shardy writes it."""
-    if not isinstance(name, str) or '"' in name or "\\" in name:
-        raise ShardingError(f"the axes of a mesh on which programs run are named by strings, got {name!r}")
-    return f'"{name}"={size}'
 
 
 @functools.lru_cache(maxsize=1024)
@@ -300,6 +280,7 @@ def with_devices(mesh: Any, concrete: Any) -> Any:
     return concrete.update(axis_types=mesh.axis_types)
 
 
+@provides
 def as_sharding(given: Any, who: Any, entered: bool = False) -> Any:
     """What the argument ``who`` means: a ``Sharding``, or a ``PartitionSpec`` on the mesh of ``set_mesh``;
     with ``entered`` also on that of ``with mesh:``.
@@ -318,4 +299,4 @@ def as_sharding(given: Any, who: Any, entered: bool = False) -> Any:
     )
 
 
-__all__ = ["NamedSharding", "as_sharding", "mesh_text", "spec_of_tiles", "spec_text", "with_devices"]
+__all__ = ["NamedSharding", "as_sharding", "spec_of_tiles", "with_devices"]

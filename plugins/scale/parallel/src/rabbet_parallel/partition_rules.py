@@ -17,6 +17,7 @@ from rabbet_collectives.functions import psum
 
 from rabbet_parallel.custom_partitioning_primitive import Asked, mesh_of
 from rabbet_parallel.named_sharding import NamedSharding
+from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import PartitionSpec
 from rabbet_parallel.sharding_rules import SdyShardingRule, dimensions_of, parse_rule
 
@@ -93,6 +94,7 @@ class RuleCall:
         return axes
 
 
+@provides
 def write_partitioned(op: Any, said: Callable[..., Any], names: Any) -> Any:
     """Write an operation as a call that says how it is cut up; return the names of its results."""
     call = RuleCall(op, said, list(op.in_avals), list(op.out_avals))

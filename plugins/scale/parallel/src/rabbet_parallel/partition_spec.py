@@ -7,6 +7,8 @@ from typing import Any
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 
+from rabbet_parallel.operations import operations
+
 
 class Unconstrained:
     """The type of ``PartitionSpec.UNCONSTRAINED``."""
@@ -109,9 +111,7 @@ class PartitionSpec:
 
     def __sharding__(self, name: Any) -> Any:
         """The sharding that it stands for on the mesh of ``set_mesh``."""
-        from rabbet_parallel.named_sharding import as_sharding
-
-        return as_sharding(self, name)
+        return operations.as_sharding(self, name)
 
     def index(self, entry: Any) -> Any:
         """The first dimension with this entry."""

@@ -17,7 +17,10 @@ from rabbet.extend import primitive as p
 from rabbet.extend.native import compiler_has
 from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 
-from rabbet_parallel.partition_spec import names_in
+from rabbet_parallel.explicit_sharding import Explicit, entries_of
+from rabbet_parallel.operations import operations
+from rabbet_parallel.partition_spec import PartitionSpec, names_in
+from rabbet_parallel.shardy_text import spec_text
 
 NOWHERE: frozenset = frozenset()
 # Moves and copies of elements, and sums of them, which say nothing of their own of kinds.
@@ -89,9 +92,7 @@ class Addends(OverDevices):
 
     def fitted(self, x, aval):
         """Added up where the type says so, or said to be a sum."""
-        from rabbet_parallel.constraints import as_addends
-
-        return as_addends(x, self.mesh, unreduced_of(aval), reduced_of(aval))
+        return operations.as_addends(x, self.mesh, unreduced_of(aval), reduced_of(aval))
 
     def joined(self, other):
         """Itself: loops carry what they were given."""
@@ -107,9 +108,6 @@ class Addends(OverDevices):
 
     def text(self, aval):
         """What the compiler is told: as the axes cut it, with those along which it is a sum."""
-        from rabbet_parallel.explicit_sharding import Explicit
-        from rabbet_parallel.named_sharding import spec_text
-
         if not self.unreduced or not COMPILER_KNOWS:
             own = part_of(aval.spread, Explicit)
             return None if own is None else own.text(aval)
@@ -121,12 +119,8 @@ class Addends(OverDevices):
 
     def sharding(self, aval):
         """The sharding on a mesh without devices."""
-        from rabbet_parallel.explicit_sharding import entries_of
-        from rabbet_parallel.named_sharding import NamedSharding
-        from rabbet_parallel.partition_spec import PartitionSpec
-
         spec = PartitionSpec(*entries_of(aval), unreduced=self.unreduced, reduced=self.reduced)
-        return NamedSharding(self.mesh, spec)
+        return operations.sharding_on(self.mesh, spec)
 
     def behind(self):
         """As JAX writes such types: ``f32[8,8]{U:x}``."""
@@ -167,8 +161,6 @@ def reduced_of(aval):
 
 def cut_by(aval):
     """The explicit axes that cut a type's dimensions."""
-    from rabbet_parallel.explicit_sharding import entries_of
-
     return [name for entry in entries_of(aval) for name in names_in(entry)]
 
 

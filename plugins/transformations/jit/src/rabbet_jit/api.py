@@ -373,8 +373,19 @@ class Jitted(Asked):
         self.compiled.clear()
         self.quick.clear()
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
+        from rabbet_jit import shown  # few ask, and loading it would count in the first trace
+
+        return shown.text(self)
+
+    def __str__(self) -> str:
         return f"<jit of {describe_function(self.fun)}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What notebooks and IPython show of the function that ``jit`` returns, which is a plain function."""
+        from rabbet_jit import shown
+
+        return {"text/plain": shown.text(self), "text/html": shown.html(self)}
 
 
 def make_jaxpr(

@@ -234,6 +234,6 @@ def caller(jitted: Any) -> Any:
     call = call_by_placements(
         jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees
     )
-    names = ("trace", "lower", "eval_shape", "clear_cache", "cache_size", "_cache_size")
+    names = ("trace", "lower", "eval_shape", "clear_cache", "cache_size", "_cache_size", "_repr_mimebundle_")
     vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
     return call

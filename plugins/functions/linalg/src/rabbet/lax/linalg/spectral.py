@@ -29,7 +29,8 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
       decreases. NaN where the algorithm does not converge.
 
     Derivatives of ``u`` and ``vh`` exist where all singular values differ, and with ``full_matrices`` only if
-    ``m == n``; those of ``s`` alone need neither.
+    ``m == n``; those of ``s`` alone need neither. For functions of the matrix, such as ``u vh``, take
+    ``rabbet.scipy.linalg.polar``, which has its derivatives also at equal singular values.
 
     Raises:
       ValueError: for a range that does not fit, or one together with ``full_matrices`` and ``compute_uv``.
@@ -72,7 +73,9 @@ def eigh(
       ``(v, w)``: of shape ``(..., n, n)``, with an eigenvector of length 1 in each column; of shape
       ``(..., n)``, real. NaN where the algorithm does not converge.
 
-    Derivatives of ``v`` exist where all eigenvalues differ.
+    Derivatives of ``v`` exist where all eigenvalues differ. For a function of the matrix, such as
+    ``v diag(f(w)) v^H``, take ``rabbet.scipy.linalg.funm_hermitian(x, f)``, which has its derivatives
+    everywhere.
 
     Raises:
       ValueError: for a range that does not fit, or matrices that are not square.

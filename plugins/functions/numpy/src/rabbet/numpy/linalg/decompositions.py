@@ -158,6 +158,10 @@ def eigh(a: Value, UPLO: str | None = None, symmetrize_input: bool = True) -> Ei
     Returns:
       ``(eigenvalues, eigenvectors)``: real of shape ``(..., n)``; of shape ``(..., n, n)``, in columns.
 
+    Derivatives of eigenvectors exist where all eigenvalues differ. For a function of the matrix, such as
+    ``v diag(f(w)) v^H``, take ``rabbet.scipy.linalg.funm_hermitian(a, f)``, which has its derivatives
+    everywhere.
+
     Example:
       >>> values, vectors = rnp.linalg.eigh(rnp.array([[2.0, 1.0], [1.0, 2.0]]))
       >>> values

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 # What is shown of each: the first and the last ones of more than these.
 ROWS, COLUMNS, TABLES = 10, 12, 3
+DIGITS = 5  # behind the point
+# What is brought here from other hardware, or from several devices, only to be looked at.
+MOST_BYTES = 1 << 24
 HEAD = "font-family:monospace;opacity:0.7;padding-bottom:0.3em"
 CELL = "font-family:monospace;white-space:pre;text-align:right;padding:0 0.6em"
 LABEL = "font-family:monospace;opacity:0.7"
@@ -32,19 +35,45 @@ def escape(text: Any) -> str:
 
 def notebook_table(array: Value, readable: bool) -> str:
     """Type and device of an ``Array``, and its values, if they are ``readable`` here; of a large one the
-    first and last rows and columns.
+    first and last rows and columns, and a small picture. What is large and lies on other hardware, or in
+    parts on several devices, is not read.
     """
     weak = ", weak type" if array.aval.weak_type else ""
-    head = f"{array.aval.dtype.name}{list(array.shape)}{weak} on {array.device}"
+    head = f"{array.aval.dtype.name}{list(array.shape)}{weak} on {place_of(array)}"
     if array.is_deleted():
-        body = f'<div style="{LABEL}">deleted</div>'
+        body = label("deleted")
+    elif has_numbers(array.aval.dtype) and is_far(array) and array.nbytes > MOST_BYTES:
+        body = label(f"{array.nbytes / 1e6:,.0f} MB, not read for this; x[:10] reads a part")
     elif not readable or not has_numbers(array.aval.dtype):
         body = f"<pre>{escape(repr(array))}</pre>"
     elif array.size == 0:
-        body = f'<div style="{LABEL}">no elements</div>'
+        body = label("no elements")
     else:
-        body = tables(np.asarray(array))
+        from rabbet.numpy.support import value_pictures  # not at the top: few look, and all would load it
+
+        values = np.asarray(array)
+        body = tables(values) + value_pictures.picture(values)
     return f'<div style="overflow-x:auto"><div style="{HEAD}">{escape(head)}</div>{body}</div>'
+
+
+def label(text: str) -> str:
+    """A line in the colour of labels."""
+    return f'<div style="{LABEL}">{escape(text)}</div>'
+
+
+def place_of(array: Value) -> str:
+    """The device of an array, or how it lies over several."""
+    if array.is_deleted() or len(array.sharding.device_set) == 1:
+        return str(array.device)
+    spec = getattr(array.sharding, "spec", None)
+    how = "" if spec is None else f", {spec}"
+    return f"{len(array.sharding.device_set)} devices{how}"
+
+
+def is_far(array: Value) -> bool:
+    """Whether reading an array copies it: from other hardware than the CPU, or from several devices."""
+    devices = array.sharding.device_set
+    return len(devices) > 1 or next(iter(devices)).platform != "cpu"
 
 
 def has_numbers(dtype: DType) -> bool:
@@ -63,7 +92,7 @@ def tables(values: np.ndarray) -> str:
     ]
     left = math.prod(outer) - len(parts)
     if left:
-        parts.append(f'<div style="{LABEL}">and {left} more of these</div>')
+        parts.append(label(f"and {left} more of these"))
     return "".join(parts)
 
 
@@ -93,8 +122,11 @@ def ends(count: int, most: int) -> list[int | None]:
 
 
 def numbers(flat: np.ndarray) -> list[str]:
-    """The elements of an array as texts, written alike, as NumPy writes them."""
-    text = np.array2string(flat, separator="|", max_line_width=sys.maxsize, threshold=flat.size + 1)
+    """The elements of an array as texts, written alike, as NumPy writes them with few digits."""
+    most = flat.size + 1
+    text = np.array2string(
+        flat, separator="|", max_line_width=sys.maxsize, threshold=most, precision=DIGITS
+    )
     return text[1:-1].split("|")
 
 

@@ -49,7 +49,8 @@ def eigh(
       the types 1 and 2 and ``v^H b^-1 v = 1`` for 3. NaN where ``b`` is not positive definite.
 
     The problem with ``b`` is brought to one without by the Cholesky factor of ``b``, as LAPACK's ``sygst``
-    does. Derivatives of the vectors exist where all eigenvalues differ.
+    does. Derivatives of the vectors exist where all eigenvalues differ; for a function of a matrix take
+    ``funm_hermitian``, which has its derivatives everywhere.
 
     Raises:
       ValueError: for other shapes or types.

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from rabbet.debug.showing.template import DOCUMENT
+from rabbet.extend.wrapping import short_path
 
 MOST = 20_000  # lines of a stage that are shown
 PREFIXES = ("", "k", "M", "G", "T", "P")
@@ -62,14 +63,19 @@ def panel(i, stage, numbers):
 def source(lines, numbers, peak):
     """The user's lines that cost something, in their order, with what they cost."""
     most = max([cost.flops + cost.transcendentals for cost in lines.values()], default=0)
-    rows, last = [], None
+    rows, last, margins = [], None, {}
+    for file, line in [p for p in lines if p]:  # lines begin where the outermost one does
+        text = linecache.getline(file, line)
+        margin = len(text) - len(text.lstrip())
+        margins[file] = min(margin, margins.get(file, margin))
     for place in sorted([p for p in lines if p]):
         file, line = place
         if file != last:
-            head = f'<th colspan="6" class="file" title="{escape(file)}">{escape(short(file))}</th>'
+            full, name = escape(short(file, parts=99)), escape(short(file))
+            head = f'<th colspan="7" class="file" title="{full}">{name}</th>'
             rows.append(f"<tr>{head}</tr>")
             last = file
-        text = linecache.getline(file, line).rstrip()
+        text = linecache.getline(file, line).rstrip()[margins[file] :]
         rows.append(row(str(line), text, lines[place], most, numbers[place], place == peak.place))
     if None in lines:
         rows.append(row("", "(without a line of yours)", lines[None], most, None, False))
@@ -90,7 +96,8 @@ def row(number, text, cost, most, at, is_peak):
     attribute = "" if at is None else f' data-at="{at}"'
     cells = [
         f"<td>{number}</td>",
-        f'<td class="code" title="{escape(text.strip())}">{" ".join(marks)} <code>{escape(text)}</code></td>',
+        f'<td class="code" title="{escape(text.strip())}"><code>{escape(text)}</code></td>',
+        f'<td class="marks">{" ".join(marks)}</td>',
         f'<td class="bar" style="--share:{share}%">{amount(work)}</td>',
         f"<td>{amount(cost.accessed)}</td>",
         f"<td>{amount(cost.made)}</td>",
@@ -108,9 +115,11 @@ def amount(number: float) -> str:
     return f"{number:.3g}{prefix}"
 
 
-def short(path):
-    """The last two parts of a path."""
-    return os.sep.join(path.split(os.sep)[-2:])
+def short(path, parts=2):
+    """The last parts of a path; the number of a notebook's cell."""
+    name = short_path(path)
+    is_cell = name == "a cell" or name.startswith("cell ")
+    return name if is_cell else os.sep.join(path.split(os.sep)[-parts:])
 
 
 __all__ = ["amount", "document"]

@@ -22,8 +22,10 @@ dd { margin: 0; }
 .scroll, pre { overflow: auto; max-height: 75vh; border: 1px solid var(--line); }
 table { border-collapse: collapse; width: 100%; font-size: 12px; }
 td, th { padding: 1px 6px; text-align: right; white-space: pre; font-weight: normal; }
-thead th { color: var(--dim); position: sticky; top: 0; background: Canvas; }
-td.code { max-width: 22rem; overflow: hidden; text-overflow: ellipsis; }
+thead th { white-space: normal; vertical-align: bottom; color: var(--dim); position: sticky; top: 0;
+           background: Canvas; }
+td.code { width: 100%; min-width: 10rem; max-width: 0; overflow: hidden; text-overflow: ellipsis; }
+td.marks { text-align: left; padding: 1px 0; }
 td.code, th.file, thead th:nth-child(2) { text-align: left; }
 th.file { color: var(--dim); padding-top: .5rem; }
 td.bar { background: linear-gradient(to left, var(--bar) var(--share), transparent var(--share)); }
@@ -46,8 +48,8 @@ section p, .note { color: var(--dim); font-size: 12px; margin: .4rem 0; }
 <div>
 <h2>By line</h2>
 <div class="scroll"><table>
-<thead><tr><th>line</th><th>source</th><th>operations</th><th>bytes touched</th><th>bytes made</th>
-<th>equations</th></tr></thead>
+<thead><tr><th>line</th><th>source</th><th></th><th>operations</th><th>bytes touched</th>
+<th>bytes made</th><th>equations</th></tr></thead>
 <tbody><!--source--></tbody></table></div>
 <p class="note">Counted for each operation by itself, before anything is fused: the compiled program reads and
 writes less. Loops of known length count as often as they run, branches each as if taken.

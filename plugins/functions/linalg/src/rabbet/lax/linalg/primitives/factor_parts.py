@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, full_of_type, move_axis
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
@@ -98,8 +98,9 @@ def transpose_times_or_zero(op, ct, x, y):
 
 inverse_differences = Primitive(
     "inverse_differences", lambda values: values.update(shape=(*values.shape, values.shape[-1])).strong(),
-    doc="F[i, j] = 1 / (values[j] - values[i]) and 0 on the diagonal; infinite where two are equal",
+    doc="F[i, j] = 1 / (values[j] - values[i]) and 0 on the diagonal; infinite where two are nearly equal",
 )  # fmt: skip
+ROUNDING = 4  # how many units of rounding of the largest value two equal ones may seem to be apart
 
 
 def differences(values):
@@ -111,8 +112,17 @@ def differences(values):
 
 @inverse_differences.decompose
 def inverse_of_differences(op, values):
+    """Values that differ by rounding alone count as equal: quotients by their difference would be numbers of
+    no meaning, and nobody could tell.
+    """
     apart = differences(values)
-    alone, own = on_diagonal_alone(typeof(apart).shape), typeof(apart).strong()
+    sizes, own = typeof(apart).shape, typeof(apart).strong()
+    alone = on_diagonal_alone(sizes)
+    eps = float(dtypes.finfo(own.dtype).eps)
+    largest = lax.reduce_max(lax.abs(values), axes=(typeof(values).ndim - 1,))
+    bound = matrices.beside(lax.mul(largest, ROUNDING * eps), sizes, len(sizes) - 2, len(sizes) - 1)
+    equal = lax.le(lax.abs(apart), bound)
+    apart = lax.select_n(equal, apart, full_of_type(own, 0))
     inverse = lax.div(1.0, lax.select_n(alone, apart, full_of_type(own, 1)))
     return lax.select_n(alone, inverse, full_of_type(own, 0))
 
