@@ -81,3 +81,16 @@ def test_gradients_of_attention_for_all_sizes_of_heads(platform):
     for line in lines:
         none = platform == "tpu" and "float16" in line.split()
         assert int(line.split()[-1]) == (0 if none else 4), line
+
+
+def test_kernels_in_exported_programs_compile(platform):
+    """Several rows as one program, written in the form that outlives releases and read back."""
+    if platform != "tpu":
+        pytest.skip("kernels for GPUs have no such form")
+    script = SCRIPT.with_name("compile_exported.py")
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=600, check=False,
+        env={**os.environ, "RABBET_CACHE": "0"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert int(ended.stdout.split()[-1]) > 10_000

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from rabbet.runtime.compile_for_plugins import pack_executable, text_cost, unpack_executable
 from rabbet.runtime.jaxlib.compiler_facts import compiler_has
-from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module
+from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module, versioned_mosaic
 from rabbet.runtime.jaxlib.native_functions import (
     include_dir,
     provide_sparse_products,
@@ -54,6 +54,7 @@ __all__ = [
     "text_cost",
     "to_portable",
     "unpack_executable",
+    "versioned_mosaic",
 ]
 
 

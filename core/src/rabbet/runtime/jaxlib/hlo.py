@@ -54,6 +54,23 @@ def mlir_module(text: str) -> Any:
     return mlir_modules.parse(text)
 
 
+def versioned_mosaic(text: str) -> bytes:
+    """A kernel for TPUs, an MLIR module with the dialect of Mosaic, in the form that outlives releases of
+    libtpu: bytecode of the dialect that has versions. A call that holds it says ``serialization_format`` 1.
+
+    Raises:
+      JaxRuntimeError: the text cannot be read.
+
+    Example:
+      >>> from rabbet.extend.native import versioned_mosaic
+      >>> versioned_mosaic("module { func.func @kernel() { return } }")[:4]
+      b'ML\xefR'
+    """
+    from rabbet.runtime.jaxlib import mlir_modules
+
+    return mlir_modules.versioned_mosaic(text)
+
+
 def module_proto(exe: Any) -> bytes:
     """The first optimized module of an executable as an ``HloModuleProto``."""
     return exe.hlo_modules()[0].as_serialized_hlo_module_proto()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from typing import Any
 
@@ -45,6 +46,25 @@ def parse(text: str) -> Any:
         return ir.Module.parse(text, context=context())
     except ir.MLIRError as error:
         raise _jax.JaxRuntimeError(str(error)) from None
+
+
+def versioned_mosaic(text: str) -> bytes:
+    """A TPU kernel in the dialect that has versions, as MLIR bytecode."""
+    from jaxlib.mlir._mlir_libs import _tpu_ext
+    from jaxlib.mlir.passmanager import PassManager
+
+    made = new_context()
+    _tpu_ext.register_dialect(made)
+    with made, ir.Location.unknown():
+        try:
+            module = ir.Module.parse(text)
+        except ir.MLIRError as error:
+            raise _jax.JaxRuntimeError(str(error)) from None
+        made.allow_unregistered_dialects = True  # operations get the names of the other dialect
+        PassManager.parse("builtin.module(mosaic-serde{serialize=true})").run(module.operation)
+        written = io.BytesIO()
+        module.operation.write_bytecode(written, desired_version=0)
+    return written.getvalue()
 
 
 def problem(text: str) -> Any:

@@ -24,7 +24,8 @@ class NativeCalls:
       provide: ``provide(platform, targets)`` registers those of these names that a program calls, or makes
         ready what they need, before the program is compiled or loaded from the cache on disk.
       stable: whether programs that call them may be exported: the functions are there, and mean the same,
-        wherever the platform is.
+        wherever the platform is. Where that holds of one form of their ``backend_config`` alone, a function
+        from the text of a call to that form.
 
     Example:
       >>> from rabbet.extend.native import NativeCalls
@@ -36,7 +37,7 @@ class NativeCalls:
     name: str
     targets: tuple[str, ...]
     provide: Callable[[str, frozenset], None] = nothing
-    stable: bool = False
+    stable: bool | Callable[[str], str] = False
 
     def knows(self, target: str) -> bool:
         """Whether a function of this name is one of them."""

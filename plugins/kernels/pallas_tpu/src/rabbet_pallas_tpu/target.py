@@ -7,6 +7,7 @@ import re
 from rabbet import lax
 from rabbet.experimental.pallas import tpu
 from rabbet.experimental.pallas.targets import Target
+from rabbet.extend.native import NativeCalls, versioned_mosaic
 
 from rabbet_pallas_tpu import kernel, limits
 
@@ -57,6 +58,18 @@ def settings(call, params, text):
     return found
 
 
+def versioned(config):
+    """The call of a kernel for programs that are exported: its text in the dialect that has versions."""
+    known = json.loads(config)
+    call = known["custom_call_config"]
+    if "serialization_format" not in call:
+        body = versioned_mosaic(base64.b64decode(call["body"]).decode())
+        call |= {"body": base64.b64encode(body).decode(), "serialization_format": 1}
+    return json.dumps(known)
+
+
+CALLS = NativeCalls("pallas-tpu", (CALL,), stable=versioned)
+
 TARGET = Target(
     "tpu",
     platform="tpu",
@@ -65,4 +78,4 @@ TARGET = Target(
     doc="kernels for TPUs, as text that libtpu takes",
 )
 
-__all__ = ["TARGET", "write"]
+__all__ = ["CALLS", "TARGET", "write"]

@@ -14,6 +14,7 @@ from rabbet.export.devices import laid
 from rabbet.export.errors import ExportError
 from rabbet.export.exported import Exported
 from rabbet.export.modules import leaf_name, module_of
+from rabbet.export.stable_calls import in_stable_form
 from rabbet.extend.backend import platform_named
 from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.native import stablehlo_versions, to_portable
@@ -117,7 +118,7 @@ def exported_of(traced, platforms, disabled):
         ordered_effects=(),
         unordered_effects=(),
         disabled_safety_checks=disabled,
-        mlir_module_serialized=portable(module.text, spread is not None),
+        mlir_module_serialized=portable(in_stable_form(module.text), spread is not None),
         calling_convention_version=convention(),
         module_kept_var_idx=module.kept,
         uses_global_constants=module.global_constants,
