@@ -108,7 +108,7 @@ def lower_program(
     finally:
         context.is_lowering = outer
     whole = not target.spread and target.symbolic is None
-    can_stop = whole and not (donated or module.callbacks or jaxpr.effects)
+    can_stop = whole and not (donated or jaxpr.effects)  # what has been stopped may run again
     return module.text(_symbol(name), can_stop and module.stops(jaxpr))
 
 
