@@ -167,6 +167,7 @@ class Mapped:
         operands = [*consts, *leaves]
         if is_evaluating():
             _recent.append(op)
+        if is_evaluating(alone=True):
             operands = [placed(x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
         outs = op(*operands)
         if is_evaluating():
