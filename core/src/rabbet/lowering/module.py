@@ -384,6 +384,12 @@ class Function:
             return None
         return self.module.like.write_partitioned(Site(self, eqn), said, inputs)
 
+    def addends(self, name: str, aval: ShapedArray) -> Any:
+        """A value that a region uses: of addends the compiler is told again, or it adds them up."""
+        if self.module.manual is not None or aval.spread is None or not aval.spread.unreduced:
+            return name
+        return self._laid_out(name, aval)
+
     def _laid_out(self, name: str, aval: ShapedArray) -> Any:
         """A value whose type says how it lies, as the compiler is told of it."""
         manual = self.module.manual
