@@ -144,7 +144,8 @@ def in_asked_memories(spread: Spread | None, jaxpr: Jaxpr) -> Any:
     for i, sharding in enumerate((spread and spread.outs) or ()):
         aval = outs[i].aval
         if sharding is not None and sharding.addends != addends_of(aval):
-            for op in (sharding if sharding.addends else spread.like).laying(aval, sharding):
+            like: Any = sharding if sharding.addends or spread is None else spread.like
+            for op in like.laying(aval, sharding):
                 laid = Var(op.out((outs[i].aval,)))
                 moves.append(Equation(op, [outs[i]], [laid]))
                 outs[i] = laid
