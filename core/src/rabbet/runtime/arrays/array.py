@@ -88,9 +88,7 @@ class Array(metaclass=ArrayType):
         lambda self: self.sharding.is_fully_addressable, doc="Whether this process can read all of it."
     )
     is_fully_replicated = property(
-        lambda self: (
-            not self.sharding.addends and all(n == 1 for n in self.sharding.tiles(self.aval.ndim)[0])
-        ),
+        lambda self: not self.sharding.addends and max(self.sharding.tiles(self.aval.ndim)[0], default=1) == 1,
         doc="Whether every device holds all of it.",
     )
     addressable_shards = property(
@@ -379,9 +377,7 @@ class Array(metaclass=ArrayType):
 def is_readable(array: Value) -> bool:
     """Whether this process has all values of an array."""
     layout = array.spec.layout
-    if layout is not None and layout.addends:
-        return False
-    return layout is None or array.spec.device.is_local or array.is_fully_replicated
+    return layout is None or (not layout.addends and (layout.group.is_local or array.is_fully_replicated))
 
 
 class Shard:
