@@ -88,7 +88,7 @@ class Array(metaclass=ArrayType):
         lambda self: self.sharding.is_fully_addressable, doc="Whether this process can read all of it."
     )
     is_fully_replicated = property(
-        lambda self: not self.sharding.addends and max(self.sharding.tiles(self.aval.ndim)[0], default=1) == 1,
+        lambda self: not self.sharding.addends and set(self.sharding.tiles(self.aval.ndim)[0]) <= {1},
         doc="Whether every device holds all of it.",
     )
     addressable_shards = property(
