@@ -68,6 +68,13 @@ def test_programs_that_cannot_run_twice():
     assert module_of(tells, ONE).stoppable is None
 
 
+def test_programs_that_call_python_without_effects():
+    def asks(x):
+        return lax.while_loop(lambda x: x >= 0, lambda x: rb.pure_callback(np.sin, rb.typeof(x), x) + 1.0, x)
+
+    assert "dynamic_slice %stop" in module_of(asks, ONE).stoppable.key_text
+
+
 def test_a_loop_that_ends_gives_the_same():
     def newton(x):
         return lax.while_loop(lambda y: abs(y * y - x) > 1e-6 * x, lambda y: (y + x / y) / 2, x)

@@ -2,8 +2,8 @@
 
 Run with ``rabbet`` or ``jax`` and the names of rows; prints a line of JSON for each: its name, the count and
 bytes of its collective operations by kind, and the temporary memory of a device. Loops count as often as they
-run. Bytes are those of results. LAYOUT_TOPOLOGY names TPUs to compile for (``v5e:2x4``), else eight CPU
-devices are meant.
+run. Bytes are those of results. LAYOUT_TOPOLOGY names TPUs or GPUs to compile for (``v5e:2x4``, ``h100:8``),
+else eight CPU devices are meant.
 """
 
 import json
@@ -38,6 +38,12 @@ def devices():
         return list(planning.topology(named).devices)
     from jax.experimental import topologies
 
+    kind = named.partition(":")[0]
+    if not named.startswith(("v", "tpu")):  # JAX has to be told what the GPU is like
+        from rabbet_pjrt_cuda.targets import described, split
+
+        told = {"target_config": described(kind), "topology": split(named)[1]}
+        return topologies.get_topology_desc(kind, "cuda", **told).devices
     return topologies.get_topology_desc(named, "tpu").devices
 
 
@@ -164,6 +170,39 @@ def convnet():
         return jax.nn.logsumexp(x.mean((1, 2)) @ w["out"], -1).mean()
 
     return compiled(loss, params, aval(mesh, (16, 16, 16, 3), "data"))
+
+
+@row
+def vision():
+    """A transformer over patches of images; rows of images and heads are cut."""
+    mesh = mesh_of(data=4, model=2)
+    shapes = {
+        "patch": ((4 * 4 * 3, D), None), "place": ((16, D), None), "qkv": ((L, D, 3, H, E), 3),
+        "out": ((L, H, E, D), 1), "up": ((L, D, F), 2), "down": ((L, F, D), 1), "head": ((D, 10), None),
+    }  # fmt: skip
+    cut = lambda at, ndim: ["model" if i == at else None for i in range(ndim)]
+    params = {name: aval(mesh, shape, *cut(at, len(shape))) for name, (shape, at) in shapes.items()}
+    rows = NamedSharding(mesh, P("data"))
+
+    def normed(x):
+        return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+
+    def layer(x, w):
+        q, k, v = jnp.einsum("bsd,dche->cbshe", normed(x), w["qkv"])
+        weights = jax.nn.softmax(jnp.einsum("bshe,bthe->bhst", q, k) / 4)
+        x = x + jnp.einsum("bhst,bthe,hed->bsd", weights, v, w["out"])
+        x = x + jax.nn.gelu(normed(x) @ w["up"]) @ w["down"]
+        return lax.with_sharding_constraint(x, rows), None
+
+    def loss(w, images, labels):
+        patches = images.reshape(B, 4, 4, 4, 4, 3).transpose(0, 1, 3, 2, 4, 5).reshape(B, 16, 48)
+        x = lax.with_sharding_constraint(patches @ w["patch"] + w["place"], rows)
+        x, _ = lax.scan(layer, x, {name: w[name] for name in ("qkv", "out", "up", "down")})
+        scores = jax.nn.log_softmax(normed(x).mean(1) @ w["head"])
+        return -(scores * jax.nn.one_hot(labels, 10)).sum(-1).mean()
+
+    labels = aval(mesh, (B,), "data", dtype=jnp.int32)
+    return compiled(loss, params, aval(mesh, (B, 16, 16, 3), "data"), labels)
 
 
 @row

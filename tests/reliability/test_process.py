@@ -149,10 +149,12 @@ def in_scan(x):
     return lax.scan(lambda c, _: (rb.jit(endless)(c), c), x, None, length=3)
 def in_cond(x):
     return lax.cond(x > 0, within, lambda x: x, x)
+def calls_python(x):
+    return lax.while_loop(lambda x: x >= 0, lambda x: rb.pure_callback(lambda x: x, rb.typeof(x), x), x)
 one = rnp.ones(())
 for f, x in [
     (endless, one), (rb.vmap(within), rnp.ones(2)), (of_matrices, rnp.ones((30, 30))), (in_scan, one),
-    (in_cond, one),
+    (in_cond, one), (calls_python, one),
 ]:
     loop = rb.jit(f).lower(x).compile()
     threading.Thread(target=interrupt).start()
@@ -166,7 +168,7 @@ print("at rest:", time.process_time() - begun < 0.2)
 print(rnp.ones(3) * 2, lax.while_loop(lambda x: x < 9, lambda x: x * 2, 1.0))
 """
     )
-    assert out.count("interrupted \n") == 5 and "at rest: True" in out and "[2. 2. 2.] 16.0" in out
+    assert out.count("interrupted \n") == 6 and "at rest: True" in out and "[2. 2. 2.] 16.0" in out
 
 
 def test_loops_that_cannot_be_stopped_give_control_back(child):

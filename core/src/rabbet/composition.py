@@ -72,7 +72,15 @@ def compose() -> None:
         # What is compiled checks its results or refuses to run, or does not, for good.
         config.watch(name, clear_caches)
     config.watch("default_device", default_moves)
+    config.observe_with(observe)
     log_levels.follow()
+
+
+def observe(setting: Any) -> None:
+    """Put the observer of a setting at the bottom while it is on; few programs have one."""
+    from rabbet.runtime.observed import follow
+
+    follow(setting)
 
 
 def manager() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
+from rabbet.runtime.arrays import callback_errors
 from rabbet.runtime.execution import interruptible
 from rabbet.runtime.jaxlib import raw_values
 
@@ -182,3 +183,100 @@ def test_a_loop_that_a_signal_handler_runs_leaves_no_other_without_a_watch(made_
     monkeypatch.setattr(interruptible, "_signal", theirs)
     assert made_of(plain)([]) == "outer"
     assert went_on == [False, True]  # it ends at once, and runs again where it can be left
+
+
+def raised_in(function):
+    try:
+        function()
+    except BaseException as error:
+        return error
+
+
+def from_the_handlers_error():
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    except Cancelled as error:
+        raise ValueError("what the callback makes of it") from error
+
+
+@pytest.mark.parametrize(
+    ("in_callback", "comes_out"),
+    [
+        (lambda: int("?"), None),  # of what a loop that was cut short had reached
+        (lambda: signal.raise_signal(signal.SIGUSR1), Cancelled),
+        (from_the_handlers_error, ValueError),
+        (lambda: sys.exit("enough"), SystemExit),
+    ],
+)
+def test_what_is_raised_behind_a_loop_that_was_cut_short(made_of, handler, in_callback, comes_out):
+    calls = []
+
+    def raises(number, frame):
+        raise Cancelled
+
+    def plain(raws):
+        calls.append(raws)
+        if len(calls) > 1:
+            return "whole"
+        interruptible._watches[0].table[1] = False  # a signal has come
+        handler(raises)
+        error = raised_in(in_callback)
+        handler(signal.SIG_DFL)
+        handler(raises)
+        raise callback_errors.put_aside(error)
+
+    run = made_of(plain)
+    if comes_out is None:
+        assert run([]) == "whole" and len(calls) == 2
+    else:
+        with pytest.raises(callback_errors.CallbackFailure) as caught:
+            run([])
+        assert type(callback_errors.original(caught.value)) is comes_out and len(calls) == 1
+
+
+@pytest.mark.needs("jit", "pure_callback")
+@pytest.mark.parametrize("raising", [False, True])
+def test_a_signal_in_a_callback_of_a_loop(handler, raising):
+    turns, heard = [], []
+
+    def hears(number, frame):
+        heard.append(number)
+        if raising:
+            raise Cancelled
+
+    def turn(x):
+        turns.append(float(x))
+        if len(turns) == 3:
+            signal.raise_signal(signal.SIGUSR1)
+        return np.float32(x + 1)
+
+    @rb.jit
+    def loop(x):
+        return lax.while_loop(lambda x: x < 6, lambda x: rb.pure_callback(turn, rb.typeof(x), x), x)
+
+    handler(hears)
+    x = rb.device_put(np.float32(0))
+    if raising:
+        with pytest.raises(Cancelled):
+            loop(x)
+        assert len(turns) == 3
+    else:
+        assert loop(x) == 6 and turns[-6:] == [0, 1, 2, 3, 4, 5]
+    assert heard and signal.set_wakeup_fd(-1) == -1
+
+
+@pytest.mark.needs("jit", "pure_callback")
+def test_a_loop_in_a_callback_of_a_loop_leaves_it_its_watch():
+    turns = []
+    inner = rb.jit(lambda x: lax.while_loop(lambda x: x < 9, lambda x: x * 2, x))
+    one = rb.device_put(np.float32(1))
+
+    def turn(x):
+        turns.append(float(x))
+        return np.float32(x + inner(one).item())
+
+    @rb.jit
+    def outer(x):
+        return lax.while_loop(lambda x: x < 40, lambda x: rb.pure_callback(turn, rb.typeof(x), x), x)
+
+    assert outer(rb.device_put(np.float32(0))) == 48 and turns == [0, 16, 32]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
+import functools
 import operator
 import threading
 
@@ -81,6 +82,7 @@ class Config:
             "_contexts": {},
             "_lent": {},  # by the name of a package's setting: all that it brings, and whom to tell
             "_find_more": None,
+            "_observe": lambda setting: None,
             "_not_installed": list,
             "_environment_seen": False,
             "_lock": threading.RLock(),
@@ -111,6 +113,11 @@ class Config:
                 property(operator.attrgetter(f"values.{setting.name}"), doc=setting.doc),
             )
             self._refresh()
+        if setting.observer is not None:
+            follow = functools.partial(self._observe, setting)
+            self._watchers[setting.name] = [follow]
+            if setting.in_environment():
+                follow()
 
     def define_all(
         self, settings: Iterable[Setting | Alias], refuse: Callable[[PluginConflictError], Any]
@@ -176,6 +183,15 @@ class Config:
         say of packages that would bring some.
         """
         self.__dict__.update(_find_more=function, _not_installed=not_installed)
+
+    def observe_with(self, function: Callable[[Setting], Any]) -> None:
+        """Name a ``function(setting)``, called where one that has an ``observer`` may have changed."""
+        self.__dict__["_observe"] = function
+
+    def of_process(self, name: str) -> Any:
+        """The value of a setting by its name in threads that do not override it."""
+        getattr(self.values, name, None)
+        return vars(type(self.values)).get(name, self._settings[name].default)
 
     def watch(self, name: str, function: Callable[[], Any]) -> None:
         """Call ``function()`` whenever ``name`` is changed, for the process or in any thread."""

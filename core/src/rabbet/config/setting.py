@@ -23,6 +23,8 @@ class Setting:
     ``JAX_<NAME>`` is read where ``RABBET_<NAME>`` is not set. An ``inert`` one is accepted and changes
     nothing. ``lenient``: a bad value in the environment is a warning and not an error. ``context``: it is one
     of core's, and ``rb.<name>`` is a context manager, with ``example``, a value, in its docstring.
+    ``observer(op, args, run)``: while the setting is on, it is called for each operation outside of
+    transformations, a call of a compiled function being one, and returns what ``run()`` gives.
 
     Example:
       >>> from rabbet.extend.backend import Setting
@@ -42,11 +44,16 @@ class Setting:
     lenient: bool = False
     context: bool = False
     example: Any = None
+    observer: Callable[..., Any] | None = None
 
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
         return self.env or f"RABBET_{self.name.upper()}"
+
+    def in_environment(self) -> bool:
+        """Whether the environment has a variable that gives its value, if no alias does."""
+        return self.variable in os.environ or (self.jax and f"JAX_{self.name.upper()}" in os.environ)
 
     def read(self, value: Any, source: str, given: Any = None) -> Any:
         """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""

@@ -21,7 +21,7 @@ class Alias:
 
 class Setting:
     """One setting, as a value."""
-    def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ..., example: Any = ...) -> None: ...
+    def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ..., example: Any = ..., observer: Any = ...) -> None: ...
     name: Any
     default: Any
     parse: Any
@@ -33,6 +33,8 @@ class Setting:
     lenient: Any
     context: Any
     example: Any
+    observer: Any
+    def in_environment(self) -> Any: ...
     def initial(self, aliases: Any = ...) -> Any: ...
     def read(self, value: Any, source: Any, given: Any = ...) -> Any: ...
     @property

@@ -108,7 +108,7 @@ def lower_program(
     finally:
         context.is_lowering = outer
     whole = not target.spread and target.symbolic is None
-    can_stop = whole and not (donated or module.callbacks or jaxpr.effects)
+    can_stop = whole and not (donated or jaxpr.effects)  # what has been stopped may run again
     return module.text(_symbol(name), can_stop and module.stops(jaxpr))
 
 
@@ -383,6 +383,12 @@ class Function:
         if said is None or self.module.manual is not None or self.module.like is None:
             return None
         return self.module.like.write_partitioned(Site(self, eqn), said, inputs)
+
+    def addends(self, name: str, aval: ShapedArray) -> Any:
+        """A value that a region uses: of addends the compiler is told again, or it adds them up."""
+        if self.module.manual is not None or aval.spread is None or not aval.spread.unreduced:
+            return name
+        return self._laid_out(name, aval)
 
     def _laid_out(self, name: str, aval: ShapedArray) -> Any:
         """A value whose type says how it lies, as the compiler is told of it."""

@@ -338,6 +338,7 @@ class Site:
         outside = function.tokens
         function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
         names = [*names, *[a for a, _ in own]]
+        names = [function.addends(n, v.aval) for n, v in zip(names, jaxpr.invars, strict=True)]
         module.regions += 1
         module.closed += closed
         try:

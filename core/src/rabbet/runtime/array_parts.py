@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rabbet.errors import ShardingError
 from rabbet.program.jaxpr import Jaxpr, Var
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.placement import spread_placement
@@ -35,6 +36,12 @@ def from_host_parts(parts: Any, aval: Any, sharding: Any) -> Any:
     """
     if sharding.order is not None:
         return relaid(from_host_parts(parts, aval, sharding.by_rows), sharding)
+    if sharding.addends:
+        raise ShardingError(
+            f"{sharding} says that each device holds an addend, and parts of the values were given\n"
+            "  to fix: put them together without unreduced and rb.reshard the array, or give the addends to "
+            "rb.make_array_from_single_device_arrays"
+        )
     spec = spread_placement(aval, sharding)
     check_shapes([p.shape for p in parts], aval, sharding)
     raws = [d.raw for d in sharding.group.local_devices]

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from rabbet.runtime.platforms.devices import Device
 
 
-def is_evaluating(beneath: bool = False) -> Any:
+def is_evaluating(beneath: bool = False, alone: bool = False) -> Any:
     """Whether operations on this thread are executed at once: no transformation is running.
 
     Args:
       beneath: ask for what lies beneath the transformations that are running, not for them: then it is false
         only where a program is being recorded.
+      alone: ask also whether no setting observes what is executed (``Setting(observer=...)``).
 
     Example:
       >>> from rabbet.extend.functions import is_evaluating
@@ -42,9 +43,10 @@ def is_evaluating(beneath: bool = False) -> Any:
       False
     """
     interpreter = context.interpreter
+    # What a setting observes is executed, too.
     while beneath and interpreter.parent is not None:
         interpreter = interpreter.parent
-    return interpreter is EVALUATION
+    return getattr(interpreter, "executes", False) and not (alone and hasattr(interpreter, "around"))
 
 
 def lower_program(

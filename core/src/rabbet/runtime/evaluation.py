@@ -115,6 +115,7 @@ class Evaluation:
     parent = None
     alive = True
     table = None
+    executes = True
     process = dispatch.operations(first, with_number)
 
     def __reduce__(self) -> str:

@@ -21,10 +21,12 @@ from rabbet.config import config
 from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.table import DEFAULTS
 from rabbet.messages.argument_names import argument_name
+from rabbet.primitives.calls import call_op
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
+from rabbet.program.context import context
 from rabbet.program.dimensions import SymbolicDimension
-from rabbet.program.jaxpr import consts_as_inputs
+from rabbet.program.jaxpr import Equation, Jaxpr, consts_as_inputs
 from rabbet.runtime.array_parts import bring_to
 from rabbet.runtime.arrays import values
 from rabbet.runtime.arrays.array import Array
@@ -99,6 +101,8 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
             return function(*args, **kwargs)
         if run is None:
             run = programs[found.key] = _compile(function, found)
+        if context.interpreter is not EVALUATION:
+            return run.observed(function, found)
         key = found.quick_key() if run.whole and len(quick) < MOST_PROGRAMS else None
         if key is not None:
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
@@ -108,6 +112,8 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
         return x.__jax_array__() if isinstance(x, SymbolicDimension) and i not in by_position else opened(x)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
+        if context.interpreter.parent is None and getattr(context.interpreter, "executes", False):
+            return first(args, kwargs)
         for a in args:
             if type(a) not in PLAIN:
                 return function(*[taken(i, x) for i, x in enumerate(args)], **kwargs)
@@ -279,10 +285,21 @@ class _Compiled:
         self.single = treedef == LEAF
         self.runner, self.consts, self.treedef = made.runner(committed, single=self.single), consts, treedef
         self.whole = not consts
+        self.body: Any = None  # kept where it is observed
 
     def __call__(self, arrays: list[Value]) -> Any:
         out = self.runner([*self.consts, *arrays])
         return out if self.single else tree.unflatten(self.treedef, out)
+
+    def observed(self, function: Callable[..., Any], found: _Signature) -> Any:
+        """The call as one that runs a program, where a setting observes what is executed."""
+        if self.body is None:
+            made = _staged(function, found)[1]
+            # Without lines: they are those of the first call.
+            equations = [Equation(e.op, e.inputs, e.outputs) for e in made.equations]
+            self.body = Jaxpr(made.invars, made.outvars, equations, (), made.effects, made.name)
+        op = call_op(self.body, self.body.name)
+        return context.interpreter.around(op, [*self.consts, *found.arrays], lambda: self(found.arrays))
 
     def positional(self, fixed: list[Value | None], only_arrays: bool) -> Any:
         """The fast path, ``(execute, handlers, spec, run)``. ``run`` takes the call's positional arguments as
@@ -301,7 +318,8 @@ class _Compiled:
         return None, None, None, lambda args: self([a for a in args if type(a) is Array])
 
 
-def _compile(function: Callable[..., Any], signature: Any) -> Any:
+def _staged(function: Callable[..., Any], signature: Any) -> tuple[Any, Any, Any]:
+    """What a call captures, its program with that as first inputs, and the structure of its result."""
     treedef = None
 
     def flat(*tracers: Value) -> list[Value]:
@@ -312,11 +330,16 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
 
     name = getattr(function, "__name__", "fused")
     closed = stage(flat, [typeof(a) for a in signature.arrays], name)
-    consts = [captured(values.to_array(c, signature.device)) for c in closed.consts]
+    return closed.consts, consts_as_inputs(closed), treedef
+
+
+def _compile(function: Callable[..., Any], signature: Any) -> Any:
+    held, body, treedef = _staged(function, signature)
+    consts = [captured(values.to_array(c, signature.device)) for c in held]
     spread = None
     if type(signature.device) is DeviceGroup:
         consts = bring_to(consts, signature.device)
         spread = program_shardings.spread_of([*consts, *signature.arrays], signature.device)
-    lowering = program.lower(consts_as_inputs(closed), signature.device.platform, name, spread=spread)
+    lowering = program.lower(body, signature.device.platform, body.name, spread=spread)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

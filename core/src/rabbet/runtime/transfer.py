@@ -228,8 +228,11 @@ def lay_out(x: Value, sharding: Sharding) -> Value:
             return x
         if x.spec.device is sharding.group:  # by a program, which moves only what has to move
             return relaid(x, sharding)
+        x = added_up(x)
     if sharding.order is not None:
         return relaid(lay_out(x, sharding.by_rows), sharding)
+    if sharding.addends:  # whole first: what each device is given is an addend
+        return relaid(lay_out(x, sharding.whole), sharding)
     if type(x) is np.ndarray:  # cut from the caller's memory: each part is copied once
         aval = typeof(x)
         host, private = host_value(x, aval)
@@ -237,6 +240,12 @@ def lay_out(x: Value, sharding: Sharding) -> Value:
         return spread(stored(host, aval), aval, sharding, private=private)
     array = to_array(x)
     return spread(raw_values.to_numpy(array.raw), array.aval, sharding)
+
+
+def added_up(x: Array) -> Value:
+    """An array of which each device may hold an addend, as one that each has whole."""
+    layout = x.spec.layout
+    return relaid(x, layout.whole) if layout is not None and layout.addends else x
 
 
 def put_leaf(x: Any, device: Any, may_alias: bool = True) -> Value:
@@ -259,7 +268,7 @@ def put_leaf(x: Any, device: Any, may_alias: bool = True) -> Value:
     asked = transfer_guards.asked
     before, asked.explicitly = asked.explicitly, True  # as `explicit` does it, in half of its time
     try:
-        array = to_array(x, device)
+        array = to_array(x if device is None or type(x) is not Array else added_up(x), device)
         if type(x) is not np.ndarray and array.raw.is_deleted():
             raise array.deleted()
         out = array if device is None else copy_to_device(array, device, True)

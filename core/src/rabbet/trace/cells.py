@@ -87,7 +87,7 @@ class Touched:
 def _holder(cell: Any) -> tuple[Any, ...]:
     """Who has the content at the current level, and the interpreters that run between here and there."""
     level, between = context.interpreter, []
-    while level is not cell.home:
+    while level is not cell.home and not (is_bottom(level) and is_bottom(cell.home)):
         touch = getattr(level, "touch", None)
         if touch is not None:
             return touch(cell), between
@@ -99,6 +99,11 @@ def _holder(cell: Any) -> tuple[Any, ...]:
                 f"{cell.home.describe()}\n  to fix: make it outside, or return its value"
             )
     return cell, between
+
+
+def is_bottom(level: Any) -> bool:
+    """Whether operations are executed there, which a setting may observe."""
+    return getattr(level, "executes", False)
 
 
 def _called(cell: Any) -> Any:

@@ -89,6 +89,8 @@ class Interpreter:
     # The named axes along which this interpreter maps its function, ``((name, size), ...)``: collectives over
     # them come to its method ``collective``.
     bound = ()
+    # Whether it runs operations at once, as what is at the bottom does.
+    executes = False
     # Whether user's code sees its tracers. False for one half of a transformation, which keeps tracers in the
     # payloads of the other.
     outermost = True

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from rabbet.extend.settings import Setting, boolean, choice, number, word
 
+
+def observe_keys(op, args, run):
+    """The observer of ``debug_key_reuse``, which is loaded when the setting is on."""
+    from rabbet.random.key_reuse import observe
+
+    return observe(op, args, run)
+
+
 SETTINGS = (
+    Setting(
+        "debug_key_reuse", False, boolean, traced=True, jax=True, observer=observe_keys,
+        doc="A typed random key that is used twice raises a KeyReuseError, which names both uses.",
+    ),
     Setting(
         "default_prng_impl", "threefry2x32", word, traced=True, jax=True, example="rbg",
         doc="Generator of the random keys that name none: one of rabbet.random's, or a package's.",

@@ -18,7 +18,7 @@ from rabbet.errors import DeletedArrayError
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.runtime.arrays import callback_errors, printable_values, transfer_guards
-from rabbet.runtime.arrays.host_parts import device_of, parts_here, stored
+from rabbet.runtime.arrays.host_parts import device_of, parts_here, refuse_addends, stored
 from rabbet.runtime.arrays.placement import part_placement, placement, spread_placement
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_shards, raw_values, signals_while_reading
@@ -88,7 +88,7 @@ class Array(metaclass=ArrayType):
         lambda self: self.sharding.is_fully_addressable, doc="Whether this process can read all of it."
     )
     is_fully_replicated = property(
-        lambda self: all(n == 1 for n in self.sharding.tiles(self.aval.ndim)[0]),
+        lambda self: not self.sharding.addends and set(self.sharding.tiles(self.aval.ndim)[0]) <= {1},
         doc="Whether every device holds all of it.",
     )
     addressable_shards = property(
@@ -179,6 +179,7 @@ class Array(metaclass=ArrayType):
             raise self.deleted()
         if self.aval.dtype == dtypes.float0:
             return np.zeros(self.aval.shape, dtypes.float0)
+        refuse_addends(self)
         transfer_guards.to_host(self.aval, self.spec.device)
         value = callback_errors.translated(raw_values.to_numpy, self.raw)
         return value if self.aval.codes is None else value.view(self.aval.dtype)
@@ -329,6 +330,7 @@ class Array(metaclass=ArrayType):
     ) -> Any:
         if self.raw.is_deleted():
             raise self.deleted()
+        refuse_addends(self)
         if self.aval.codes is not None:
             name = dtypes.spec(self.aval.dtype).name
             raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
@@ -374,7 +376,8 @@ class Array(metaclass=ArrayType):
 
 def is_readable(array: Value) -> bool:
     """Whether this process has all values of an array."""
-    return array.spec.layout is None or array.spec.device.is_local or array.is_fully_replicated
+    layout = array.spec.layout
+    return layout is None or (not layout.addends and (layout.group.is_local or array.is_fully_replicated))
 
 
 class Shard:
@@ -433,7 +436,7 @@ def shards(array: Value, *, everywhere: bool = False) -> list[Shard]:
 def copy_of_parts(array: Value) -> Value:
     """A copy of an array over several devices, part by part."""
     spec, parts = array.spec, [part.data for part in shards(array)]
-    if spec.layout.order is not None:  # a copy within the device has the same order
+    if spec.layout.order is not None or spec.layout.addends:  # which a copy within the device has
         raws = [raw_values.copy_in_order(part.raw) for part in parts]
         return Array(raw_shards.join_shards(raws, array.aval.physical, spec.sharding), spec)
     host = [np.array(raw_values.to_numpy(part.raw)) for part in parts]

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
+from rabbet.messages.signal_errors import is_of_handler
 from rabbet.runtime.arrays import memory_exhausted
 from rabbet.runtime.jaxlib.signals_in_callbacks import raised_at_the_door
 
@@ -64,6 +65,19 @@ def was_told(error: Exception) -> bool:
     return found is not None and int(found[1]) in _told
 
 
+def is_of_callback(error: Exception) -> bool:
+    """Whether an error of the runtime is about what a callback raised of itself: no handler of a signal,
+    which Python may have run meanwhile, has a part in it.
+    """
+    found = _mark.search(str(error))
+    raised = _waiting.get(int(found[1])) if found is not None else None
+    if not isinstance(raised, Exception):
+        return False
+    while raised is not None and not is_of_handler(raised):
+        raised = raised.__cause__ or raised.__context__
+    return raised is None
+
+
 def _bare(error: BaseException | Exception) -> BaseException | Exception:
     """An equal exception for whoever reads the same result later. The one that was raised has a traceback,
     with whatever the frames of the callback and of its callers hold: that is not kept alive from here.
@@ -106,4 +120,4 @@ def out_of_memory(error: Exception) -> Exception | None:
     )
 
 
-__all__ = ["CallbackFailure", "behind", "original", "put_aside", "translated", "was_told"]
+__all__ = ["CallbackFailure", "behind", "is_of_callback", "original", "put_aside", "translated", "was_told"]

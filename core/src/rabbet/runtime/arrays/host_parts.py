@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import ShardingError
 from rabbet.runtime.arrays.sharding import SingleDeviceSharding
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 def device_of(sharding: Sharding) -> Any:
     """What ``x.device`` is for a sharding: its device, if it is on one alone; else itself."""
     return sharding.device_order[0] if type(sharding) is SingleDeviceSharding else sharding
+
+
+def refuse_addends(array: Any) -> None:
+    """Raise ShardingError for an array of which each device has an addend, where its values are asked for."""
+    layout = array.spec.layout
+    if layout is not None and layout.addends:
+        raise ShardingError(
+            f"the values of {array.aval.str_short()} are sums that are not added up yet (unreduced): each "
+            "device holds an addend\n  to fix: add up first, rb.reshard(x, P(...)) with a spec without "
+            "unreduced; x.addressable_shards has the addends"
+        )
 
 
 @functools.lru_cache(maxsize=1024)

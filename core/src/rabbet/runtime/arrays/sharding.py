@@ -43,6 +43,10 @@ class Sharding:
     # The dimensions as they lie in memory, those with the largest steps first; None: by rows.
     order: tuple | None = None
 
+    # Axes along which each device holds an addend of the values, which are the sums: nobody can read them
+    # before they are added up, by laying them out anew.
+    addends: frozenset = frozenset()
+
     # Whether it names devices; one that does not is meant on those on which the program runs (``on``).
     has_devices: bool = True
 
@@ -63,6 +67,11 @@ class Sharding:
     def by_rows(self) -> Sharding:
         """The same without an order of the dimensions."""
         return self
+
+    @property
+    def whole(self) -> Sharding:
+        """The same without ``addends``, and without anything that is cut."""
+        return EverywhereSharding(self.group)
 
     @property
     def public(self) -> Sharding:
@@ -117,6 +126,12 @@ class Sharding:
 
     def constrain(self, x: Any) -> Any:
         """A traced value laid out as this sharding says, by an operation of the program."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
+
+    def laying(self, aval: ShapedArray, wanted: Sharding) -> Any:
+        """The operators that, one after another, lay a value of type ``aval`` out as ``wanted`` on the same
+        devices: for kinds with ``addends``.
+        """
         raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")
 
     # --------------------------------------------------------------------------------- what follows from it
@@ -234,7 +249,7 @@ class Sharding:
         """
         if self.device_order != other.device_order or self.other_memory != other.other_memory:
             return False
-        if self.order != other.order:
+        if self.order != other.order or self.addends != other.addends:
             return False
         return bool((self.tiles(ndim)[1] == other.tiles(ndim)[1]).all())
 

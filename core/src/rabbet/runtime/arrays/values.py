@@ -18,6 +18,7 @@ from rabbet.program.avals import ShapedArray
 from rabbet.program.value_types import type_of_number
 from rabbet.runtime.arrays import callback_errors, ownership, transfer_guards
 from rabbet.runtime.arrays.array import Array, from_host, put_whole, spread
+from rabbet.runtime.arrays.host_parts import refuse_addends
 from rabbet.runtime.arrays.placement import placement
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
 from rabbet.runtime.platforms.device_groups import DeviceGroup
@@ -378,6 +379,7 @@ def copy_to_device(array: Value, device: Any, committed: bool) -> Value:
     if array.spec.device is device:
         return Array(array.raw, spec)
     if spec.layout is not None or array.spec.layout is not None:
+        refuse_addends(array)
         transfer_guards.between(array.aval, device)
         return from_host(
             callback_errors.translated(raw_values.to_numpy, array.raw), array.aval, device, committed

@@ -137,10 +137,19 @@ def in_memory_of(sharding: Sharding | None, aval: ShapedArray) -> Sharding | Non
 
 
 def in_asked_memories(spread: Spread | None, jaxpr: Jaxpr) -> Any:
-    """A program with its results moved to the memories of the shardings that were asked for."""
+    """A program with its results moved to the memories of the shardings that were asked for, and added up, or
+    made addends, as these say.
+    """
     outs, moves = list(jaxpr.outvars), []
     for i, sharding in enumerate((spread and spread.outs) or ()):
         aval = outs[i].aval
+        if sharding is not None and sharding.addends != addends_of(aval):
+            like: Any = sharding if sharding.addends or spread is None else spread.like
+            for op in like.laying(aval, sharding):
+                laid = Var(op.out((outs[i].aval,)))
+                moves.append(Equation(op, [outs[i]], [laid]))
+                outs[i] = laid
+            aval = outs[i].aval
         if sharding is None or sharding.other_memory == memory_of(aval):
             continue
         there = Var(in_memory(aval, sharding.other_memory))
@@ -149,6 +158,11 @@ def in_asked_memories(spread: Spread | None, jaxpr: Jaxpr) -> Any:
     if not moves:
         return jaxpr
     return Jaxpr(jaxpr.invars, outs, [*jaxpr.equations, *moves], jaxpr.constvars, jaxpr.effects, jaxpr.name)
+
+
+def addends_of(aval: ShapedArray) -> frozenset:
+    """The axes along which devices hold addends of values of a type."""
+    return frozenset() if aval.spread is None else aval.spread.unreduced
 
 
 def in_words_of(read: Any, sharding: Any, tiles: Any) -> Any:

@@ -6,7 +6,8 @@ thread that has a loop with an unknown number of steps, there are two ways:
 
 - Loops that can be stopped (``rabbet.lowering.stop_flag``) run on the main thread. When a signal comes,
   Python's handler in C wakes a thread, which sets a flag that the loop reads. The program ends at once; its
-  results are dropped, and Python handles the signal. If the handler raises nothing, the program runs again.
+  results are dropped, and Python handles the signal. If the handler raises nothing, the program runs again;
+  so what it may call of Python are functions without effects.
 - Other programs run on a helper thread, and the main thread waits where a signal can wake it. Changing
   threads costs 8 to 50 us. When a signal raises, the program is left to finish by itself.
 
@@ -17,10 +18,12 @@ from __future__ import annotations
 
 import _signal
 import _thread
+import itertools
 import os
 import queue
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +32,8 @@ import numpy as np
 from rabbet.config import config
 from rabbet.lowering import stop_flag
 from rabbet.program.avals import ShapedArray
-from rabbet.runtime.jaxlib import adapter, interpreter_exit, raw_values
+from rabbet.runtime.arrays import callback_errors
+from rabbet.runtime.jaxlib import adapter, inside_callback, interpreter_exit, raw_values
 
 if TYPE_CHECKING:
     from rabbet.runtime.compilation.program import Lowering
@@ -38,6 +42,7 @@ _idle: list = []
 _watches: list = []
 GIVEN_UP_SECONDS = 5.0  # for what was told to end
 LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
+nothing: Any = type(None)
 NO_HANDLER = (signal.SIG_IGN, None)
 
 
@@ -84,7 +89,9 @@ def no_handlers() -> bool:
 
 
 def stoppable(exe: Any, name: str) -> Callable[..., Any]:
-    """What runs an executable that takes a table of ``stopping`` behind its arguments."""
+    """What runs an executable that takes a table of ``stopping`` behind its arguments. Where it calls Python,
+    the callbacks behind a loop that was stopped are called too, and again when the program runs again.
+    """
     plain, device = exe.execute_sharded, exe.local_devices()[0]
     never = table(np.array([False, True]), device)
 
@@ -100,16 +107,23 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
     if config.cpu_asynchronous or not np.shares_memory(entries, raw_values.to_numpy(shared)):
         return otherwise
     main, goes_on = threading.main_thread().ident, entries.data
-    hear = _signal.set_wakeup_fd
+    hear, this_thread, callbacks = _signal.set_wakeup_fd, _thread.get_ident, inside_callback.running
+    found: list[Any] = []  # ready arguments of the first call; captured ones are there in every other too
 
     def run(raws: list[Any], **options: Any) -> Any:
-        if threading.get_ident() != main:
+        if this_thread() != main:
             return plain([*raws, never], **options)
-        for raw in raws:
+        if callbacks.depth:  # the program that waits for the callback has the watch
+            return otherwise(raws, **options)
+        for raw, known in itertools.zip_longest(raws, found, fillvalue=nothing):
+            if known() is raw:  # ten times as fast as to ask it
+                continue
             if raw.is_deleted():  # jaxlib 0.10 ends the process where such a one is asked if it is ready
                 return plain([*raws, never], **options)
             if not raw.is_ready():  # then the program does not run here, and another may be stopped meanwhile
                 return otherwise(raws, **options)
+        if not found:
+            found.extend(map(weakref.ref, raws))
         try:
             watch = _watches[0] if _watches else Watch()
         except RuntimeError:  # the interpreter exits, or the system has no more threads
@@ -124,6 +138,10 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
                 theirs = -1
             if theirs == -1:
                 results = plain([*raws, shared], **options)
+        except Exception as error:
+            if goes_on[1] or not callback_errors.is_of_callback(error):
+                raise
+            # Raised by a callback that was given what a stopped loop had reached.
         finally:
             whole = goes_on[1]
             # A program in the midst of which a signal handler ran this one has lost its watch: it runs again.

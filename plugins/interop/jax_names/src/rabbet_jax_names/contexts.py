@@ -6,7 +6,6 @@ allow_f16_reductions = config.context("allow_f16_reductions")
 array_garbage_collection_guard = config.context("array_garbage_collection_guard")
 auto_pcast = config.context("auto_pcast")
 checking_leaks = config.context("checking_leaks")
-debug_key_reuse = config.context("debug_key_reuse")
 explain_cache_misses = config.context("explain_cache_misses")
 no_execution = config.context("no_execution")
 softmax_custom_jvp = config.context("softmax_custom_jvp")
@@ -15,6 +14,6 @@ transfer_guard = config.context("transfer_guard")
 
 __all__ = [
     "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "checking_leaks",
-    "debug_key_reuse", "explain_cache_misses", "no_execution", "softmax_custom_jvp", "thread_guard",
+    "explain_cache_misses", "no_execution", "softmax_custom_jvp", "thread_guard",
     "transfer_guard",
 ]  # fmt: skip

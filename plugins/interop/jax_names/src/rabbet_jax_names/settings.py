@@ -125,7 +125,6 @@ INERT = (
 UNMET = (
     ("arrays in reference cycles are not looked for.", {"array_garbage_collection_guard": None}),
     ("computations on several threads are allowed.", {"thread_guard": False}),
-    ("nobody follows which keys were used up.", {"debug_key_reuse": False}),
     ("use rabbet.experimental.checkify.", {
         "error_checking_behavior_divide": "ignore", "error_checking_behavior_nan": "ignore",
         "error_checking_behavior_oob": "ignore",

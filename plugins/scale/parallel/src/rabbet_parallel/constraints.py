@@ -217,7 +217,16 @@ def constrained(x: Any, sharding: Any) -> Any:
                 "lax.all_to_all"
             )
     sharding = sharding if mesh is sharding.mesh else sharding.update(mesh=mesh)
-    return sharding_constraint(x, sharding=divided(sharding, typeof(x)))
+    sharding = divided(sharding, typeof(x))
+    for first in sharding.before(typeof(x)):
+        x = sharding_constraint(x, sharding=first)
+    return sharding_constraint(x, sharding=sharding)
+
+
+@provides
+def constraints_for(aval: Any, sharding: Any) -> list:
+    """The operators that lay a value of type ``aval`` out by a ``NamedSharding``, one after another."""
+    return [sharding_constraint.op(sharding=each) for each in [*sharding.before(aval), sharding]]
 
 
 class UnevenSharding(UserWarning):

@@ -52,6 +52,12 @@ def global_type(aval: Any, mesh: Any, spec: Any, manual: Any) -> Any:
 
 def check_spec(spec: Any, mesh: Any, manual: Any, who: Any) -> None:
     """Refuse an axis that the mesh does not have, or that is left to the compiler."""
+    if spec.unreduced:
+        raise ShardingError(
+            f"{who} {spec} names sums that are not added up (unreduced), and within a shard_map each device "
+            "has its addend as its own value\n  to fix: hand addends on along a dimension that the axis "
+            "cuts, or add up before, rb.reshard(x, P(...)), and with lax.psum within"
+        )
     for name in axes_of(spec):
         if name not in mesh.axis_names:
             raise ShardingError(f"{who} {spec} names the axis {name!r}, which is none of {mesh}")

@@ -15,8 +15,8 @@ from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, spre
 from rabbet_parallel.meshes import AbstractMesh, Mesh
 from rabbet_parallel.operations import operations, provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
-from rabbet_parallel.shardy_text import spec_text
-from rabbet_parallel.unreduced_sums import Addends, reduced_of, unreduced_of
+from rabbet_parallel.shardy_text import spec_text, unreduced_text
+from rabbet_parallel.unreduced_sums import COMPILER_KNOWS, Addends, reduced_of, unreduced_of
 
 
 class NamedSharding(Sharding):
@@ -87,11 +87,11 @@ class NamedSharding(Sharding):
         return self.update(mesh=concrete_mesh(mesh, tuple(devices)))
 
     def refuse_unsettled(self, who):
-        """Refuse a dimension that is left to the compiler, and a sum that is not added up."""
-        if self._spec.unreduced:
+        """Refuse a dimension that is left to the compiler, and sums that it does not know."""
+        if self._spec.unreduced and not COMPILER_KNOWS:
             raise ShardingError(
-                f"{who}: {self._spec} names sums that are not added up; these live within a program: add up "
-                "with rb.reshard before it ends, and in there say so with rb.reshard or out_sharding"
+                f"{who}: {self._spec} names sums that are not added up; with this jaxlib these live within a "
+                "program: add up with rb.reshard before it ends, or use jaxlib 0.12"
             )
         if UNCONSTRAINED in self._spec:
             raise ShardingError(
@@ -124,7 +124,12 @@ class NamedSharding(Sharding):
     @property
     def is_fully_replicated(self) -> Any:
         """Whether each device holds all of the array."""
-        return all(self._mesh.shape[name] == 1 for name in axes_of(self._spec))
+        return not self.addends and all(self._mesh.shape[name] == 1 for name in axes_of(self._spec))
+
+    @property
+    def addends(self) -> Any:
+        """The axes along which each device holds an addend of the values."""
+        return self._spec.unreduced
 
     def entries(self, ndim: Any) -> Any:
         """The spec with an entry for each of ``ndim`` dimensions."""
@@ -154,7 +159,7 @@ class NamedSharding(Sharding):
     def attributes(self, ndim: Any) -> Any:
         """What the compiler is told of an argument or result."""
         kind = "" if self.other_memory is None else f', mhlo.memory_kind = "{self.other_memory}"'
-        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}>{kind}"
+        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}{unreduced_text(self)}>{kind}"
 
     def in_types(self, ndim: Any) -> Any:
         """What types say of axes of type ``Explicit``, or None."""
@@ -171,17 +176,35 @@ class NamedSharding(Sharding):
         """On a mesh whose axes are all explicit, what the type of a result says."""
         if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
             return None
-        spec = PartitionSpec(*entries_of(aval), reduced=reduced_of(aval))
-        if unreduced_of(aval):
+        unreduced = unreduced_of(aval)
+        spec = PartitionSpec(*entries_of(aval), unreduced=unreduced, reduced=reduced_of(aval))
+        if unreduced and not COMPILER_KNOWS:
             raise ShardingError(
-                f"a result of a compiled function is {aval.str_short()}, a sum that is not added up yet\n"
-                "  to fix: add up before it is returned, rb.reshard(x, P(...))"
+                f"a result of a compiled function is {aval.str_short()}, a sum that is not added up yet, "
+                "which this jaxlib cannot return\n"
+                "  to fix: add up before it is returned, rb.reshard(x, P(...)), or use jaxlib 0.12"
             )
         return self.with_spec(spec)
 
     def constrain(self, x: Any) -> Any:
         """A traced value laid out so, in the memory that it names."""
         return self.moved(operations.constrained(x, self))
+
+    def laying(self, aval: Any, wanted: Any) -> Any:
+        """The operators for results that are to be added up, or to be addends; see ``Sharding.laying``."""
+        if type(wanted) is not NamedSharding:
+            wanted = self.with_spec(PartitionSpec())
+        wanted = wanted.update(memory_kind=self.other_memory)
+        return operations.constraints_for(aval, wanted)
+
+    def before(self, aval: Any) -> Any:
+        """The shardings that a value of type ``aval`` is given first: one sum is added up before another one
+        is made of it.
+        """
+        have, wanted = unreduced_of(aval), self._spec.unreduced
+        if not have - wanted or not wanted - have:
+            return []
+        return [self.with_spec(self._spec.update(unreduced=have & wanted))]
 
     def update(self, **changes: Any) -> Any:
         """A sharding that differs in ``mesh``, ``spec`` or ``memory_kind``."""

@@ -26,6 +26,7 @@ class Operations:
     hidden: Callable[[Any, Any], Any]
     as_addends: Callable[[Any, Any, frozenset, frozenset], Any]
     constrained: Callable[[Any, Any], Any]
+    constraints_for: Callable[[Any, Any], list]
     sharding_on: Callable[[Any, PartitionSpec], NamedSharding]
     as_sharding: Callable[[Any, str], Sharding]
     write_partitioned: Callable[[Any, Callable[..., Any], Any], Any]

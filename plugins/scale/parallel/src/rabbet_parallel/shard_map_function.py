@@ -32,6 +32,7 @@ from rabbet_parallel.meshes import AbstractMesh, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, with_devices
 from rabbet_parallel.partition_spec import PartitionSpec, axes_of
 from rabbet_parallel.shard_map_primitive import shard_map as shard_map_primitive
+from rabbet_parallel.unreduced_sums import unreduced_of
 from rabbet_parallel.varying_axes import varying_outputs
 
 # What eager calls made last is kept, so that an equal program is not compiled again.
@@ -148,6 +149,12 @@ class Mapped:
             leaves,
             lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}",
         )
+        for i, x in enumerate(leaves):
+            if unreduced_of(typeof(x)):
+                raise ShardingError(
+                    f"{self.who}: argument leaf {i} is {typeof(x).str_short()}, a sum that is not added up "
+                    "yet (unreduced)\n  to fix: add up before, rb.reshard(x, P(...))"
+                )
         in_specs = self.of_arguments(args, leaves, mesh, manual)
         for i, (x, spec) in enumerate(zip(leaves, in_specs, strict=True)):
             who = f"{self.who}: the spec of argument leaf {i},"
@@ -167,6 +174,7 @@ class Mapped:
         operands = [*consts, *leaves]
         if is_evaluating():
             _recent.append(op)
+        if is_evaluating(alone=True):
             operands = [placed(x, mesh, spec) for x, spec in zip(operands, in_specs, strict=True)]
         outs = op(*operands)
         if is_evaluating():

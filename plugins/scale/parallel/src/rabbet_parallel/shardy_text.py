@@ -17,6 +17,15 @@ def spec_text(mesh: Any, entries: Any, further: Any = False) -> Any:
     return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
 
 
+def unreduced_text(sharding: Any) -> Any:
+    """What the compiler is told of axes along which each device has an addend."""
+    own = sharding.spec.unreduced
+    if not own:
+        return ""
+    names = ", ".join([f'"{n}"' for n in sharding.mesh.axis_names if n in own])
+    return f", unreduced={{{names}}}"
+
+
 def _braces(names: Any, further: Any) -> Any:
     return "{" + ", ".join([*[f'"{name}"' for name in names], *["?"] * further]) + "}"
 
@@ -34,4 +43,4 @@ def quoted(name: Any, size: Any) -> Any:
     return f'"{name}"={size}'
 
 
-__all__ = ["mesh_text", "quoted", "spec_text"]
+__all__ = ["mesh_text", "quoted", "spec_text", "unreduced_text"]

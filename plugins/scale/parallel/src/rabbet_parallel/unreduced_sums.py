@@ -12,6 +12,7 @@ the same program without these words.
 
 from typing import Any
 
+from rabbet import dtypes, lax
 from rabbet.errors import ShardingError
 from rabbet.extend import primitive as p
 from rabbet.extend.native import compiler_has
@@ -22,6 +23,9 @@ from rabbet_parallel.operations import operations
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
 from rabbet_parallel.shardy_text import spec_text
 
+# Linear ones that the compiler refuses of addends; of a Fourier transform it takes whole values.
+UNKNOWN = frozenset([p.real, p.imag, p.conj])
+FILL = lax.GatherScatterMode.FILL_OR_DROP
 NOWHERE: frozenset = frozenset()
 # Moves and copies of elements, and sums of them, which say nothing of their own of kinds.
 MOVING = frozenset([p.dynamic_slice, p.convert_element_type, p.select_n, p.gather])
@@ -59,7 +63,7 @@ class Addends(OverDevices):
         if "body" in primitive.kinds or primitive.place is not None or "addends" in primitive.rules:
             return outs  # typed by their own rules
         full = [a for a in avals if a.ndim or unreduced_of(a)]
-        sums = {unreduced_of(a) for a in full}
+        sums = {unreduced_of(a) for a in (avals if primitive is p.pad else full)}
         shared = {reduced_of(a) for a in full} or {NOWHERE}
         if sums <= {NOWHERE}:
             cut = frozenset([n for a in avals for n in cut_by(a)])
@@ -73,14 +77,24 @@ class Addends(OverDevices):
         primitive = op.primitive
         if primitive is p.mul or primitive is p.div:
             of_sum = [a for a in avals if unreduced_of(a)]
-            if len(of_sum) == 1 and not (primitive is p.div and unreduced_of(avals[1])):
+            divided = primitive is p.div
+            divided = divided and (unreduced_of(avals[1]) or dtypes.kind(avals[0].dtype) not in "fc")
+            if len(of_sum) == 1 and not divided:
                 (axes,) = [unreduced_of(a) for a in of_sum]
                 others = [a for a in avals if a is not of_sum[0]]
                 if all(not a.ndim or axes <= reduced_of(a) for a in others):
                     return axes
             raise refused(op, avals, "of a product one operand may be such a sum, the others 'reduced'")
+        if primitive is p.gather:
+            sums = {unreduced_of(avals[0])}
+            if op.params["mode"] is FILL and not is_of_addends(op.params["fill_value"], avals[0].dtype):
+                raise refused(op, avals, "what it reads outside would be counted once a device")
         if primitive is p.select_n:
             sums = {unreduced_of(a) for a in avals[1:]}
+        if primitive is p.convert_element_type and not is_kept_in(avals[0].dtype, op.params["new_dtype"]):
+            raise refused(op, avals, "numbers of the other dtype are not sums of the converted addends")
+        if primitive in UNKNOWN or primitive.name == "fft":
+            raise refused(op, avals, "the compiler does not take it addend by addend")
         linear = {"linear", "structural"} & set(primitive.kinds) or primitive in MOVING
         if not linear:
             raise refused(op, avals, "it is not linear")
@@ -136,6 +150,19 @@ class Addends(OverDevices):
 
     def __reduce__(self):
         return Addends, (self.mesh, self.unreduced, self.reduced)
+
+
+def is_of_addends(fill, dtype):
+    """Whether a sum of as many fill values as there are devices is that value: zero, or not a number."""
+    return dtypes.kind(dtype) in "fc" if fill is None else not fill or fill != fill
+
+
+def is_kept_in(old, new):
+    """Whether a sum of numbers may be converted addend by addend: by rounding, or modulo fewer bits."""
+    one, other = dtypes.kind(old), dtypes.kind(new)
+    if one in "fc" or other not in "iu":
+        return one in "fc" and other in "fc"
+    return one in "iu" and dtypes.itemsize_bits(new) <= dtypes.itemsize_bits(old)
 
 
 def refused(op, avals, why):

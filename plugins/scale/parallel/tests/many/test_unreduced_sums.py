@@ -1,5 +1,6 @@
 """``unreduced`` and ``reduced``: sums that are not added up yet, and what goes with them."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -10,7 +11,9 @@ from rabbet import lax
 from rabbet.errors import ShardingError
 from rabbet.sharding import AxisType, NamedSharding
 from rabbet.sharding import PartitionSpec as P
+from rabbet_parallel.unreduced_sums import COMPILER_KNOWS
 
+knows = pytest.mark.skipif(not COMPILER_KNOWS, reason="this compiler does not know the word")
 MESH = rb.make_mesh((4, 2), ("x", "y"), axis_types=AxisType.Explicit)
 A = np.arange(128, dtype=np.float32).reshape(8, 16)
 B = np.ones((16, 8), np.float32)
@@ -62,8 +65,6 @@ def test_a_sum_is_added_up_where_one_says_so(spec):
 
 
 def test_the_compiler_is_told():
-    from rabbet_parallel.unreduced_sums import COMPILER_KNOWS
-
     text = rb.jit(lambda a, b: rb.reshard(product(a, b), P("x"))).lower(*operands()).as_text()
     assert text.count('unreduced={"x"}') == COMPILER_KNOWS
 
@@ -112,8 +113,97 @@ def test_values_and_gradients_are_those_of_the_plain_program():
         np.testing.assert_allclose(got, right, rtol=1e-5)
 
 
+@pytest.mark.skipif(COMPILER_KNOWS, reason="this compiler takes them out of programs")
 def test_they_stay_within_a_program():
     with pytest.raises(ShardingError, match="a result of a compiled function"):
         rb.jit(product)(*operands())
-    with pytest.raises(ShardingError, match="these live within a program"):
+    with pytest.raises(ShardingError, match="within a program"):
         rb.device_put(B, P(unreduced={"x"}))
+
+
+def whole(x):
+    return np.asarray(rb.reshard(x, P()))
+
+
+@knows
+def test_programs_return_and_take_them():
+    u = rb.jit(product)(*operands())
+    assert u.sharding.spec == P(None, None, unreduced={"x"}) and rb.typeof(u).str_short() == "f32[8,8]{U:x}"
+    assert not u.is_fully_replicated and not u.sharding.is_fully_replicated
+    addends = [np.asarray(s.data) for s in u.addressable_shards if s.device.id % 2 == 0]
+    np.testing.assert_allclose(sum(addends), A @ B)
+    for twice in (u + u, rb.jit(lambda u: u + u)(u), rb.jit(lambda u: u + u, donate_argnums=0)(rnp.copy(u))):
+        np.testing.assert_allclose(whole(twice), 2 * A @ B)
+    compiled = rb.jit(lambda u: u * 3.0).lower(u).compile()
+    np.testing.assert_allclose(whole(compiled(u)), 3 * A @ B)
+    np.testing.assert_allclose(whole(copy.deepcopy(u)), A @ B)
+    out = rb.jit(lambda u: rb.reshard(u, P("x")))(u)
+    np.testing.assert_allclose(out, A @ B)
+
+
+@knows
+def test_arrays_become_them_and_back():
+    for spec in (P(unreduced={"x"}), P("y", unreduced={"x"}), P(unreduced={"x", "y"})):
+        np.testing.assert_allclose(whole(rb.device_put(B, spec)), B)
+        np.testing.assert_allclose(whole(rb.jit(lambda b: b, out_shardings=spec)(B)), B)
+    u = rb.device_put(B, P(unreduced={"x"}))
+    few = NamedSharding(rb.make_mesh((4,), ("z",), devices=rb.devices()[:4]), P("z"))
+    for place in (P(), P("x"), P(unreduced={"y"}), P("y", unreduced={"x"}), rb.devices()[3], few):
+        there = rb.device_put(u, place)
+        np.testing.assert_allclose(whole(there) if there.sharding.addends else there, B)
+    np.testing.assert_allclose(rb.jit(lambda u: u, out_shardings=P("x"))(u), B)
+    assert rb.device_put(u).sharding == u.sharding
+    np.testing.assert_allclose(whole(rnp.ones(4, out_sharding=P(unreduced={"x"}))), np.ones(4))
+    parts = [s.data for s in u.addressable_shards]
+    again = rb.make_array_from_single_device_arrays(u.shape, u.sharding, parts)
+    np.testing.assert_allclose(whole(again), B)
+
+
+@knows
+def test_loops_use_them():
+    u = rb.jit(product)(*operands())
+    f = rb.jit(lambda u: lax.fori_loop(0, 3, lambda i, c: c + u, u))  # captured by the body
+    np.testing.assert_allclose(whole(f(u)), 4 * A @ B)
+    g = rb.jit(lambda u: lax.cond(u.shape[0] > 3, lambda: u * 2.0, lambda: u))
+    np.testing.assert_allclose(whole(g(u)), 2 * A @ B)
+
+
+@knows
+@pytest.mark.parametrize(
+    "f", [np.asarray, lambda u: float(u[0, 0]), pickle.dumps, np.from_dlpack, lambda u: u.tolist(),
+          rb.device_get, lambda u: rb.make_array_from_callback(u.shape, u.sharding, lambda index: A[index]),
+          lambda u: rb.shard_map(lambda v: v, in_specs=P(), out_specs=P())(u),
+          lambda u: rb.shard_map(lambda v: v, in_specs=P(), out_specs=P(unreduced={"x"}))(B)],
+    ids=["asarray", "float", "pickle", "dlpack", "tolist", "device_get", "callback", "mapped", "out_specs"],
+)  # fmt: skip
+def test_nobody_reads_addends_for_values(f):
+    with pytest.raises(ShardingError, match="unreduced"):
+        f(rb.device_put(B, P(unreduced={"x"})))
+
+
+@knows
+def test_no_file_has_addends_for_values(tmp_path):
+    u = rb.device_put(B, P(unreduced={"x"}))
+    assert "8" in repr(u)
+    store = pytest.importorskip("rabbet.store")
+    with pytest.raises(ShardingError, match="before it is saved"):
+        store.Checkpoints(tmp_path).save(1, {"u": u}, wait=True)
+    export = pytest.importorskip("rabbet.export")
+    for f in (rb.jit(lambda u: u * 2.0), rb.jit(lambda b: rb.reshard(b * 2.0, P("x")))):
+        with pytest.raises(NotImplementedError, match="unreduced"):
+            export.export(f)(u)
+    with pytest.raises(NotImplementedError, match="unreduced"):
+        export.export(rb.jit(product))(*operands())
+
+
+@pytest.mark.parametrize(
+    "f", [lambda u: u.astype(np.int32), lambda u: rnp.pad(u, 1, constant_values=1.0), rnp.fft.fft,
+          lambda u: rnp.take(u, np.array([1, 100]), axis=0, fill_value=1.0),
+          lambda u: lax.div(rb.reshard(rnp.ones((8,), int), P(unreduced={"x"})), 2)],
+    ids=["to integers", "pad", "fft", "fill", "integer division"],
+)  # fmt: skip
+def test_what_is_not_linear_in_addends_is_refused(f):
+    with pytest.raises(ShardingError, match="not added up yet"):
+        types_of(f)
+    assert types_of(lambda u: rnp.take(u, np.array([1, 0]), axis=0)) == "f32[2,8]{U:x}"
+    assert types_of(lambda u: u.astype(rnp.bfloat16)) == "bf16[8,8]{U:x}"

@@ -3,7 +3,9 @@
 import numpy as np
 import rabbet as rb
 from rabbet import Array, dtypes
+from rabbet.errors import ShardingError
 from rabbet.extend.primitive import to_physical
+from rabbet.extend.transform import typeof
 
 from rabbet_store import arrays, scalars
 
@@ -53,6 +55,7 @@ def leaf_of(number, name, x):
         part, kind = host.shape, "scalar" if isinstance(x, np.generic) else "numpy"
     elif isinstance(x, Array):
         kind = "array"
+        refuse_addends(x, name)
         if x.aval.is_extended:
             row["extended"] = extended(x)
             host, part, parts = parts_of_extended(x)
@@ -90,6 +93,15 @@ def parts_of_extended(x):
     part = (*x.sharding.shard_shape(x.shape), *stored.shape[x.ndim :])
     shards = [s for s in x.addressable_shards if s.replica_id == 0]
     return stored, part, [((*s.index, *more), np.array(to_physical(s.data))) for s in shards]
+
+
+def refuse_addends(x, who):
+    """Raise for an array of which each device has an addend: its parts are not its values."""
+    if x.sharding.addends:
+        raise ShardingError(
+            f"{who} is {typeof(x).str_short()}, a sum that is not added up yet (unreduced): each device "
+            "holds an addend\n  to fix: add up before it is saved, rb.reshard(x, P(...))"
+        )
 
 
 def refuse_lossy(x, name):

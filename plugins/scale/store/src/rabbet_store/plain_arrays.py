@@ -15,6 +15,7 @@ from rabbet.extend.sharding import Sharding
 from rabbet_distributed.api import initialized_group
 
 from rabbet_store.errors import CheckpointError
+from rabbet_store.leaves import refuse_addends
 
 REMOTE = {"gs": "gcs", "s3": "s3"}
 COMPRESSOR = {"id": "zstd", "level": 1}
@@ -98,6 +99,7 @@ def started(x, spec, transaction=None):
         raise TypeError(f"serialize takes an Array, got {type(x).__name__}; rb.device_put makes one")
     if isinstance(x.dtype, dtypes.ExtendedDType):
         raise TypeError(f"serialize: {x.dtype.name} has no form on disk; write rb.random.key_data of keys")
+    refuse_addends(x, "serialize: the array")
     parts = [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == 0]
     opened = ts.open(ts.Spec(described(spec, x)), create=True, open=True, transaction=transaction)
 

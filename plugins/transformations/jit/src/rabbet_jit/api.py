@@ -194,7 +194,7 @@ class Jitted(Asked):
         if config.disable_jit:
             return self.fun(*args, **kwargs)
         signature = Signature(self, args, kwargs)
-        if not is_evaluating():
+        if not is_evaluating(alone=True):
             return self.within(signature)
         if signature.cells:
             return cells.run(self, signature)

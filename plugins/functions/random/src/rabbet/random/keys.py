@@ -227,7 +227,7 @@ def key_impl(keys):
 
 
 def clone(key):
-    """The same key. (Where reuse of keys is checked, a clone counts as another one.)
+    """The same key; where reuse of keys is checked (``config.debug_key_reuse``) it counts as another one.
 
     Example:
       >>> key = random.key(0)
@@ -236,6 +236,10 @@ def clone(key):
     """
     if not is_typed(key):
         check_words(key, "clone")
+    elif config.debug_key_reuse:
+        from rabbet.random.key_marks import key_clone
+
+        return key_clone(key)
     return key
 
 
@@ -260,15 +264,16 @@ def _aval(x, message):
 
 
 # ----------------------------------------------------------------------------------------- words of a key
-def words_of(key, who):
-    """What a single key draws from: its two words, as scalars, or a ``Source`` for another generator.
+def words_of(key, who, uses=True):
+    """What a single key draws from: its two words, as scalars, or a ``Source`` for another generator. The key
+    is used up where it ``uses`` it, see ``config.debug_key_reuse``.
 
     Raises:
       TypeError: if ``key`` is none. ValueError: if it is an array of them.
     """
     if is_typed(key):
         generator = key.dtype.generator
-        key = to_physical(key)
+        key = to_physical(used(key, who) if uses and config.debug_key_reuse else key)
     else:
         check_words(key, who)
         legacy(who)
@@ -284,6 +289,13 @@ def words_of(key, who):
             "over it with rabbet.vmap"
         )
     return unpack(key) if generator == THREEFRY else Source(generator, key)
+
+
+def used(key, who):
+    """``key``, in a program that says that it is used up here."""
+    from rabbet.random.key_marks import key_use
+
+    return key_use(key, who=who)
 
 
 def legacy(who):
@@ -391,7 +403,7 @@ def fold_in(key, data):
 
 @fused
 def _fold_in(key, data):
-    words = words_of(key, "fold_in")
+    words = words_of(key, "fold_in", uses=False)
     aval = typeof(data)
     if aval.shape or dtypes.kind(aval.dtype) not in "iub":
         raise TypeError(

@@ -123,7 +123,7 @@ def _orthogonal(key, n, shape, dtype, m):
     if not columns:
         return lax.full((*shape, n, m), 0, dtype)
     wide = np.dtype("float32") if dtypes.kind(dtype) == "f" and dtypes.itemsize_bits(dtype) < 32 else dtype
-    words_of(key, "orthogonal")
+    words_of(key, "orthogonal", uses=False)
     normals = lax.convert_element_type(normal(key, (*shape, rows, columns), dtype), wide)
     q, r = linalg.qr(normals, full_matrices=False)
     at = np.arange(columns, dtype="int32")

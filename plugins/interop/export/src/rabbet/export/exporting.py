@@ -99,9 +99,15 @@ def exported_of(traced, platforms, disabled):
             f"export of {name!r}: the program has effects ({effect_names(closed.jaxpr.effects)}), and only "
             "results can be exported; leave out callbacks, debug.print and the like"
         )
+    spread = traced.spread
+    types = [a.spread for a in (*closed.in_avals, *closed.out_avals) if a.spread is not None]
+    if any(s.unreduced for s in types) or any(s.addends for s in (spread and spread.outs) or () if s):
+        raise NotImplementedError(
+            f"export of {name!r}: an argument or a result is a sum that is not added up yet (unreduced), "
+            "which an exported program does not say; add up within it, rb.reshard(x, P(...))"
+        )
     ins = tuple([a.bare for a in tree.leaves(traced.in_avals)])
     outs = tuple([a.bare for a in closed.out_avals])
-    spread = traced.spread
     in_tree = traced.in_tree
     module = module_of(closed, ins, platforms, name, lambda leaf: leaf_name(in_tree, leaf), spread)
     check_targets(name, module.targets, disabled)
