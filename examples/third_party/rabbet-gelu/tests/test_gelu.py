@@ -54,6 +54,11 @@ def test_nothing_else_is_touched(f):
     assert "rabbet_gelu" not in text_of(f, X)
 
 
+def test_programs_without_results_go_through():
+    rb.jit(lambda: None)()
+    rb.jit(rb.jit(lambda x: None))(X)
+
+
 def test_a_derivative_beside_the_value_keeps_its_steps():
     loss = lambda x: lax.reduce_sum(gelu(x), (0,))
     with rb.config.override(enable_checks=True):

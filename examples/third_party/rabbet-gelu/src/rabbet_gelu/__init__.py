@@ -74,9 +74,9 @@ def fuse(jaxpr: Jaxpr, context: PassContext) -> Jaxpr:
 
 def fused(eqn: Equation, made_by: dict[Var, Equation], readers: dict[Var, int]) -> Equation | None:
     """The call that computes what `eqn` is the last step of, or None."""
-    out = eqn.outputs[0]
-    if eqn.primitive is not lax.mul or out.aval.dtype != "float32":
+    if eqn.primitive is not lax.mul or eqn.outputs[0].aval.dtype != "float32":
         return None
+    out = eqn.outputs[0]
     pattern = stage(lambda x: [gelu(x)], [out.aval.strong()]).jaxpr
     found: dict[Var, Var] = {}
     written = {e.outputs[0]: e for e in pattern.equations}
