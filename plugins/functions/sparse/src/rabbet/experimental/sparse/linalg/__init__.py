@@ -4,9 +4,10 @@ Iterative solvers are in ``rabbet.scipy.sparse.linalg`` and take sparse arrays a
 """
 
 from rabbet.experimental.sparse.linalg.eigenvalues import lobpcg_standard
+from rabbet.experimental.sparse.linalg.lanczos import eigsh
 from rabbet.experimental.sparse.linalg.systems import spsolve
 from rabbet.extend.functions import public_module as _public_module
 
-__all__ = ["lobpcg_standard", "spsolve"]
+__all__ = ["eigsh", "lobpcg_standard", "spsolve"]
 
 _public_module(globals())
