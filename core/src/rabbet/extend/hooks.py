@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rabbet.plugins.catalogue import official_packages
-from rabbet.program.hook_facts import CompiledProgram, PassRun, Transfer
 from rabbet.runtime.platforms.hook_calls import hooks_are_listening, tell_hooks
 
 __all__ = [
-    "CompiledProgram",
-    "PassRun",
-    "Transfer",
+    "CompiledProgram",  # noqa: F822 (by __getattr__)
+    "PassRun",  # noqa: F822 (by __getattr__)
+    "Transfer",  # noqa: F822 (by __getattr__)
     "example_facts",  # noqa: F822 (by __getattr__)
     "hookimpl",  # noqa: F822 (by __getattr__)
     "hooks_are_listening",
@@ -26,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from rabbet.plugins import hookspecs
 
         return getattr(hookspecs, name)
+    if name in ("CompiledProgram", "PassRun", "Transfer"):
+        from rabbet.program import hook_facts
+
+        return getattr(hook_facts, name)
     raise AttributeError(f"rabbet.extend.hooks has no {name!r}; its __all__ lists what plugins may use")
 
 

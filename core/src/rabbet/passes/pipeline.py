@@ -23,7 +23,6 @@ from rabbet.messages.signal_errors import is_of_handler
 from rabbet.passes.dead_code import eliminate_dead_code
 from rabbet.passes.rewriting import rewrite_outer_bodies
 from rabbet.program.checking import check
-from rabbet.program.hook_facts import PassRun
 from rabbet.program.jaxpr import Jaxpr, bodies_of
 
 
@@ -320,6 +319,8 @@ def run(jaxpr: Any, context: Any) -> Jaxpr:
             if config.enable_checks:
                 check(jaxpr)
             if listening:
+                from rabbet.program.hook_facts import PassRun
+
                 seconds = time.perf_counter() - started
                 m = n if jaxpr is before else counted(jaxpr)
                 line = first_line(before)

@@ -15,12 +15,13 @@ from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
 from rabbet.program.interned import Alive
-from rabbet.program.manual_axes import PLAIN, ManualAxisType
 from rabbet.program.sharded_types import stands_for
 from rabbet.program.unsharded_types import Unplaced
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from rabbet.program.manual_axes import ManualAxisType
 
 # What XLA can count.
 MOST_BYTES = 2**63 - 1
@@ -209,6 +210,8 @@ class ShapedArray:
     @property
     def mat(self) -> ManualAxisType:
         """What the type says of axes of a mesh along which devices compute by themselves."""
+        from rabbet.program.manual_axes import PLAIN, ManualAxisType  # few programs ask for it
+
         spread = self.spread
         if spread is None:
             return PLAIN

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
 from rabbet.errors import TransferError
-from rabbet.program.hook_facts import Transfer
 from rabbet.runtime.platforms import hook_calls
 
 if TYPE_CHECKING:
@@ -75,6 +74,8 @@ def told(direction: str, aval: ShapedArray, device: Any) -> None:
     if wanted is None:
         wanted = hook_calls.is_implemented("transferred")
     if wanted:
+        from rabbet.program.hook_facts import Transfer
+
         where = f"{device.platform}:{getattr(device, 'id', '')}"
         nbytes = aval.physical.nbytes
         fact = Transfer(direction, nbytes, where, asked.explicitly)

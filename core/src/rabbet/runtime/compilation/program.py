@@ -21,7 +21,6 @@ from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
 from rabbet.messages.signal_errors import is_of_handler
-from rabbet.program.hook_facts import CompiledProgram, collectives_in
 from rabbet.program.sharded_types import memory_of
 from rabbet.runtime.arrays import callbacks, memory_exhausted
 from rabbet.runtime.arrays.array import Array
@@ -35,7 +34,6 @@ from rabbet.runtime.compilation import (
     multi_process_compilation,
     program_shardings,
 )
-from rabbet.runtime.compilation.compile_failure import compile_failure
 from rabbet.runtime.compilation.program_shardings import Spread
 from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, nan_checks
 from rabbet.runtime.jaxlib import adapter, raw_shards
@@ -359,6 +357,8 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
         hook_calls.tell_hooks("program_shared", name=name)
     origin = "process" if known else loaded.origin
     if hook_calls.hooks_are_listening():
+        from rabbet.runtime.compilation.compiled_facts import facts_of
+
         program = facts_of(lowering, loaded.exe, device, seconds, origin)
         hook_calls.tell_hooks("program_ready", program=program)
     if config.log_compiles:
@@ -367,17 +367,6 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
     if lowering.spread is not None and not made.out_placements_known:
         return compile(whole_where_unsaid(made), device, options)
     return made
-
-
-def facts_of(lowering: Any, exe: Any, device: Any, seconds: float, origin: str) -> CompiledProgram:
-    """What hooks are told of a program that is ready."""
-    memory = adapter.memory_analysis(exe) or {}
-    sizes: list[Any] = [memory.get(f"{what}_size_in_bytes") for what in ("argument", "output", "temp")]
-    count = 1 if lowering.spread is None else len(lowering.spread.group)
-    line = passes.first_line(lowering.jaxpr)
-    used = collectives_in(lowering.module.key_text)
-    told = lowering.name, line, lowering.platform, count, seconds, origin
-    return CompiledProgram(*told, sizes[0], sizes[1], sizes[2], used)
 
 
 def whole_where_unsaid(made: Any) -> Any:
@@ -478,6 +467,8 @@ def _compiled(
         with custom_partitioning.answering(lowering) as text:
             return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
     except adapter.XlaRuntimeError as error:
+        from rabbet.runtime.compilation.compile_failure import compile_failure
+
         raise compile_failure(lowering, str(error)) from None
 
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet.errors import NotAddressableError
-from rabbet.runtime.jaxlib import adapter, dlpack, raw_values_jaxlib_010
+from rabbet.runtime.jaxlib import adapter, dlpack
 from rabbet.runtime.jaxlib.shared_memory import lend
+
+if not adapter.READS_ANY_DTYPE:
+    from rabbet.runtime.jaxlib import raw_values_jaxlib_010
 
 if TYPE_CHECKING:
     from rabbet.runtime.jaxlib.adapter import SingleSharding

@@ -219,7 +219,7 @@ class Lowered(Stage):
                 )
             (device,) = given
         if topology is not None:
-            from rabbet_jit.ahead_of_time import CompiledAhead  # not at the top: it imports this module
+            from rabbet_jit.ahead_of_time import CompiledAhead  # few compile for hardware elsewhere
 
             if device is not None:
                 raise TypeError(f"compile takes a device or a topology, got {device} and {topology!r}")
@@ -258,7 +258,7 @@ class Lowered(Stage):
                 f"got device_assignment={device_assignment}"
             )
         if is_described(group):
-            from rabbet_jit.ahead_of_time import CompiledAhead  # not at the top: it imports this module
+            from rabbet_jit.ahead_of_time import CompiledAhead  # few compile for hardware elsewhere
 
             return CompiledAhead(self, None, options)
         executable = compile_program(self.lowering, group, options)
