@@ -7,10 +7,10 @@ import sys
 from rabbet.extend.commands import print_table
 
 from rabbet_jax import reading_projects
-from rabbet_jax.reading_projects import ABSENT, DIFFERS, HERE, PRIVATE, SERVED
+from rabbet_jax.reading_projects import ABSENT, DIFFERS, GUARDED, HERE, PRIVATE, SERVED
 
 HELP = "read a project written for JAX: which of the names that it uses are here"
-ORDER = (ABSENT, PRIVATE, SERVED, DIFFERS, HERE)
+ORDER = (ABSENT, GUARDED, PRIVATE, SERVED, DIFFERS, HERE)
 
 
 def add_arguments(parser):

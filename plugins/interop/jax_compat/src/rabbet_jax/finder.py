@@ -60,6 +60,8 @@ class Served(types.ModuleType):
         return known
 
     def __getattr__(self, name):
+        if name == "__file__" and self.__name__ == "jax":  # of what serves it: logs and bug reports print it
+            return importlib.import_module(OVERLAY).__file__
         if name in ("__path__", "__file__", "__wrapped__"):
             raise AttributeError(name)
         if name == "__all__":  # `from jax.numpy import *`: what was not read yet is nowhere else

@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from rabbet_jax.reading_projects import DIFFERS, HERE, look_up
+from rabbet_jax.reading_projects import DIFFERS, HERE, look_up, public_name
 
 
 def rewritten(text: str) -> tuple[str, list[str]]:
@@ -62,6 +62,11 @@ def rewritten(text: str) -> tuple[str, list[str]]:
             if module != "jax" and not module.startswith("jax."):
                 return updated_node
             names = [] if isinstance(updated_node.names, libcst.ImportStar) else updated_node.names
+            if module.startswith("jax._src."):  # private: from where the same names are public, if they are
+                public = [public_name(f"{module}.{dotted(a.name)}") or "" for a in names]
+                homes = {name.rpartition(".")[0] for name in public}
+                if len(homes) == 1 and "" not in homes:
+                    return updated_node.with_changes(module=of_rabbet(homes.pop()))
             missing = [n for n in (f"{module}.{dotted(a.name)}" for a in names) if not ours(n)]
             if missing or not ours(module):
                 left.extend(f"from {module}: {n}: {look_up(n).where}" for n in missing or [module])
