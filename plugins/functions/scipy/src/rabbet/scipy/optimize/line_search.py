@@ -45,7 +45,7 @@ def chosen(condition, x, y):
     return type(x)(*[where(condition, a, b) for a, b in zip(x, y, strict=True)])
 
 
-def line_search(value_and_grad, x, value, gradient, direction, first, most):
+def line_search(value_and_grad, x, value, gradient, direction, first, most, limit=None):
     """A step that fulfils the strong Wolfe conditions (J. Nocedal and S. Wright, Numerical optimization,
     2006, algorithms 3.5 and 3.6), in one loop in which each turn computes the function once: first steps get
     longer until a good one is enclosed, then the interval gets smaller.
@@ -56,6 +56,7 @@ def line_search(value_and_grad, x, value, gradient, direction, first, most):
     Args:
       first: the length to try first.
       most: how many tries both phases have, each.
+      limit: the longest step; one as long that goes down enough is good.
     """
     start = Place(rnp.zeros_like(value), value, rnp.sum(gradient * direction), gradient)
     rounding = 10 * float(dtypes.finfo(value.dtype).eps) * rnp.abs(value)
@@ -79,10 +80,13 @@ def line_search(value_and_grad, x, value, gradient, direction, first, most):
         past = where(widening, here.slope >= 0, here.slope * (state.high.step - state.low.step) >= 0)
         high = chosen(worse, here, chosen(past, state.low, state.high))
         low = chosen(worse, state.low, here)
+        if limit is not None:
+            good = good | (widening & ~worse & ~past & (here.step >= limit))
         longer = widening & ~worse & ~past
         phase = where(good, DONE, where(longer, WIDENING, NARROWING))
         tries = where(phase == state.phase, state.tries, 0) + 1
-        step = where(longer, 2 * here.step, between(low, high))
+        wider = 2 * here.step if limit is None else rnp.minimum(2 * here.step, limit)
+        step = where(longer, wider, between(low, high))
         return Search(phase, tries, low, high, step)
 
     def more(state):
