@@ -51,8 +51,8 @@ def test_what_an_aval_tells():
     aval = ShapedArray((2, 3), "float32")
     assert (aval.ndim, aval.size, len(aval), aval.mlir) == (2, 6, 2, "tensor<2x3xf32>")
     assert aval.str_short() == "f32[2,3]"
-    assert repr(aval) == "ShapedArray(f32[2,3])"
-    assert repr(ShapedArray((), "int32", True)) == "ShapedArray(i32[], weak_type=True)"
+    assert repr(aval) == "ShapedArray(float32[2,3])"
+    assert repr(ShapedArray((), "int32", True)) == "ShapedArray(int32[], weak_type=True)"
     assert str(aval) == "float32[2,3]" and str(ShapedArray((), "int32", True)) == "~int32[]"
     assert ShapedArray((), "bool").mlir == "tensor<i1>"
     assert ShapedArray((0, 5), "complex64").mlir == "tensor<0x5xcomplex<f32>>"

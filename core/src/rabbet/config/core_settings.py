@@ -103,6 +103,8 @@ CORE_SETTINGS = (
     Setting("python_int_overflow", "error", choice("error", "wrap"), traced=True,
             doc="What a Python int means beside an array whose dtype cannot hold it: an error, or, where the "
             "default int holds it, its value modulo two to the number of bits."),
+    Setting("mesh_axis_types", "auto", choice("auto", "explicit"),
+        doc="The type of axes where make_mesh and AbstractMesh get no axis_types; explicit, as in JAX."),
     Setting("index_rules", "checked", choice("checked", "clamped"), traced=True,
             doc="What static indices may be. checked, as in NumPy: an integer out of range is an IndexError, "
             "and a list is an array of positions. clamped, as in JAX: an integer out of range is treated as "

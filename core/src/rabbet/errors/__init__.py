@@ -9,7 +9,7 @@ ends by saying so.
 
 from __future__ import annotations
 
-from rabbet.errors.arguments import AxisError, DTypeError, StaticArgumentError
+from rabbet.errors.arguments import ArgumentError, AxisError, DTypeError, StaticArgumentError
 from rabbet.errors.base import RabbetError
 from rabbet.errors.tracers import (
     ConcretizationTypeError,
@@ -23,6 +23,7 @@ from rabbet.errors.tracers import (
 )
 
 __all__ = [
+    "ArgumentError",
     "AxisError",
     "CacheWarning",
     "CompileError",
@@ -46,6 +47,7 @@ __all__ = [
     "PluginConflictError",
     "PluginError",
     "RabbetError",
+    "RefusedError",
     "ReverseModeError",
     "RuleConflict",
     "ShapeError",
@@ -167,6 +169,18 @@ class MissingRule(RabbetError, NotImplementedError):
       ... except rb.errors.MissingRule as error:
       ...     print(str(error).partition(' at ')[0])
       reverse-mode differentiation cannot go through a while_loop
+    """
+
+
+class RefusedError(MissingRule, ValueError):
+    """A transformation cannot be done to a primitive: its rule says why, and what to do instead.
+
+    Example:
+      >>> try:
+      ...     rb.grad(lambda x: rb.pure_callback(np.sin, x, x))(1.0)
+      ... except ValueError as error:
+      ...     print(type(error).__name__)
+      RefusedError
     """
 
 

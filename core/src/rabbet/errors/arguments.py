@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from rabbet.errors.base import RabbetError
 
-__all__ = ["AxisError", "DTypeError", "StaticArgumentError"]
+__all__ = ["ArgumentError", "AxisError", "DTypeError", "StaticArgumentError"]
+
+
+class ArgumentError(RabbetError, TypeError, ValueError):
+    """An argument is nothing that the function takes. It is a TypeError, as in Python, and a ValueError, as
+    of many functions in JAX.
+
+    Example:
+      >>> try:
+      ...     rb.device_put(1.0, "cpu")
+      ... except ValueError as error:
+      ...     print(str(error)[:23])
+      device must be a Device
+    """
 
 
 class AxisError(RabbetError, ValueError, IndexError):

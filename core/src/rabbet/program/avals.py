@@ -235,23 +235,24 @@ class ShapedArray:
         return self.strong()
 
     def str_short(self) -> Any:
-        """The field's short form, ``f32[2,3]``; a weak type ends in a star there where it is asked for by
-        ``repr``.
-        """
+        """The field's short form, ``f32[2,3]``."""
         dtype = dtypes.short_name(self.dtype)
         if self.spread is not None:
             return self.spread.shown(dtype, self.shape)
         return f"{dtype}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self) -> str:
-        return f"ShapedArray({self.str_short()}{', weak_type=True' if self.weak_type else ''})"
+        return f"ShapedArray({self._text()}{', weak_type=True' if self.weak_type else ''})"
 
     def __str__(self) -> str:
         """JAX's text, ``float32[2,3]``; a weak type begins with ``~``."""
+        return f"~{self._text()}" if self.weak_type else self._text()
+
+    def _text(self) -> str:
         name = str(self.dtype)
-        shown = f"{name}[{','.join(map(str, self.shape))}]"
-        shown = shown if self.spread is None else self.spread.shown(name, self.shape)
-        return f"~{shown}" if self.weak_type else shown
+        if self.spread is not None:
+            return self.spread.shown(name, self.shape)
+        return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -407,5 +408,6 @@ class ShapeDtypeStruct:
         return hash((self.aval, self.sharding))
 
     def __repr__(self) -> str:
-        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding})"
+        more = "" if self.sharding is None else f", sharding={self.sharding}"
+        more += ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{more})"

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet.config import config
-from rabbet.errors import MissingRule, RuleConflict
+from rabbet.errors import MissingRule, RefusedError, RuleConflict
 from rabbet.messages import function_names, source_positions
 from rabbet.messages.spelling import nearest
 from rabbet.rules import contracts, misspelled_rules
@@ -318,7 +318,7 @@ class Through:
 
 
 def refusing(reason: str) -> Callable[..., Any]:
-    """A rule for what a transformation cannot do to a primitive: it raises ``MissingRule`` with the reason.
+    """A rule for what a transformation cannot do to a primitive: it raises ``RefusedError`` with the reason.
 
     Args:
       reason: why, and what to do instead; ``"random bits have no derivative"``.
@@ -333,7 +333,7 @@ def refusing(reason: str) -> Callable[..., Any]:
     """
 
     def refuse(op: Op, *payloads: Dual) -> Any:
-        raise MissingRule(f"{op.primitive.name!r}: {reason}")
+        raise RefusedError(f"{op.primitive.name!r}: {reason}")
 
     refuse.refusal = reason  # type: ignore[attr-defined]
     return refuse

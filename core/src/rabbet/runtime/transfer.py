@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import tree
+from rabbet.errors import ArgumentError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.primitives.memory_spaces import moved
 from rabbet.program.avals import ShapedArray
@@ -196,7 +197,9 @@ def as_device(device: Any, name: str = "device") -> Device | DescribedDevice | N
     if isinstance(device, str):
         platform, _, number = device.partition(":")
         hint = f"; it may be rb.devices({platform!r})[{number if number.isdecimal() else 0}]"
-    raise TypeError(f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}")
+    raise ArgumentError(
+        f"{name} must be a Device (rb.devices() lists them) or a Sharding, got {device!r}{hint}"
+    )
 
 
 def as_place(device: Any, name: str = "device") -> Any:

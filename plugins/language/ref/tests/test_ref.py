@@ -295,7 +295,7 @@ def test_a_reference_that_outlives_its_function():
     jit(lambda x: [kept.append(new_ref(x)), x][1])(1.0)
     with pytest.raises(rb.errors.UnexpectedTracerError, match="outside the transformation within which"):
         kept[0][...]
-    assert isinstance(kept[0], Ref) and repr(kept[0]) == "Ref{f32[]}"
+    assert isinstance(kept[0], Ref) and repr(kept[0]) == "Ref{float32[]}"
 
 
 def in_threads(function, count=4):

@@ -202,3 +202,12 @@ def test_a_leaked_tracer(use):
     rb.grad(f)(1.0)
     text = message(lambda: use(kept[0]), rb.errors.UnexpectedTracerError)
     has(text, f"test_messages.py:{f.__code__.co_firstlineno + 1}", "differentiation of", "f32[]")
+
+
+def test_what_jax_refuses_as_values_is_refused_as_one():
+    with pytest.raises(ValueError, match="must have the type"):
+        rb.vjp(lambda x: x, 1.0)[1](1)
+    with pytest.raises(ValueError, match="must have the type"):
+        rb.linearize(lambda x: x * x, 3.0)[1](1)
+    with pytest.raises(TypeError, match="must have one structure, got tuple and list"):
+        rb.jvp(lambda x: x, (1.0,), [1.0])

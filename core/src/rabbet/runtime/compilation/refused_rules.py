@@ -162,7 +162,7 @@ def unknown_call(text: str, target: str) -> tuple[str, ...] | None:
     """The problem with a text that calls a native function that nobody has registered."""
     if target not in targets(text):
         return None
-    return f"nobody has registered the function {target!r}", ""
+    return f"nobody has registered the function {target!r}; register_ffi_target does, before it is called", ""
 
 
 def without_location(line: str) -> str:

@@ -13,6 +13,8 @@ DEFAULTS = {
     "python_int_overflow": "wrap",
     # A static index out of range is clamped, as a computed one is, and a list alone is no index.
     "index_rules": "clamped",
+    # make_mesh and AbstractMesh make axes of type Explicit.
+    "mesh_axis_types": "explicit",
     # Loops and branches outside of jit trace their functions once: libraries count the traces.
     "keep_bodies": True,
 }

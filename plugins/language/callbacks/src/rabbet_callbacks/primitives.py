@@ -5,7 +5,7 @@ through the runtime. Both ways the results are checked before anybody reads thei
 """
 
 from rabbet import lax, tree
-from rabbet.errors import MissingRule
+from rabbet.errors import RefusedError
 from rabbet.extend.dtype import lowers_stored
 from rabbet.extend.functions import is_evaluating
 from rabbet.extend.primitive import (
@@ -99,7 +99,7 @@ def body_debug(op, interpreter, args):
 def batch_pure(op, *operands):
     method = op.params["vmap_method"]
     if method is None:
-        raise MissingRule(
+        raise RefusedError(
             f"vmap of pure_callback: {op.params['callback']} was not said to be mappable\n  to fix: give "
             f"pure_callback a vmap_method: {', '.join(map(repr, VMAP_METHODS))}"
         )
@@ -125,7 +125,7 @@ def _arranged(b, method, size):
 @io_callback.rule("batch")
 def batch_io(op, *operands):
     if op.params["ordered"]:
-        raise MissingRule(
+        raise RefusedError(
             f"vmap of io_callback: the calls of {op.params['callback']} are ordered, and the examples of "
             "a batch have no order\n  to fix: ordered=False, or a loop (lax.map) instead of vmap"
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from rabbet import Array, device_put, dtypes, tree
-from rabbet.errors import ShardingError
+from rabbet.errors import DTypeError, ShardingError
 from rabbet.extend.functions import to_array
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, from_host_parts, join_arrays
@@ -25,6 +25,7 @@ def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtyp
 
     Raises:
       ValueError: for a part of another shape, or a dimension that cannot be cut into equal parts.
+      DTypeError: for a part of another dtype.
 
     Example:
       >>> from rabbet.sharding import NamedSharding, PartitionSpec as P
@@ -43,6 +44,12 @@ def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtyp
     if dtype is None:
         dtype = typeof(parts[0] if not isinstance(parts[0], (list, tuple)) else np.asarray(parts[0])).dtype
     dtype = dtypes.canonicalize(dtype)
+    kinds = {typeof(p).dtype for p in made.values() if not isinstance(p, (list, tuple))}
+    if kinds - {dtype}:
+        raise DTypeError(
+            f"make_array_from_callback: the parts have the dtypes {sorted(map(str, kinds))}, and {dtype} was "
+            f"asked for; convert them in the function, with .astype({str(dtype)!r})"
+        )
     if isinstance(dtype, dtypes.ExtendedDType):  # keys, which have no NumPy form
         here = sharding.group.local_devices
         own = [device_put(p, d, may_alias=False) for p, d in zip(parts, here, strict=True)]
@@ -70,7 +77,7 @@ def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any,
 
     Raises:
       ValueError: for a device with none or several of them, or a part of another shape.
-      TypeError: for arrays of different dtypes.
+      DTypeError: for arrays of different dtypes.
 
     Example:
       >>> mesh = rb.make_mesh((1,), ('i',))
@@ -97,7 +104,7 @@ def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any,
         )
     kinds = {x.dtype for x in by_device.values()}
     if len(kinds) != 1 or (dtype is not None and dtypes.canonicalize(dtype) not in kinds):
-        raise TypeError(
+        raise DTypeError(
             f"make_array_from_single_device_arrays: the parts have the dtypes {sorted(map(str, kinds))}"
             + ("" if dtype is None else f", and {dtype} was asked for")
         )

@@ -309,6 +309,11 @@ def _one(x: Any, sharding: Any) -> Any:
             return x
         whole = [None if e is UNCONSTRAINED else e for e in sharding.spec]
         sharding = sharding.with_spec(PartitionSpec(*whole))
+    missing = typeof(x).ndim - len(sharding.spec)
+    if missing > 0 and sharding.mesh.explicit_axes:  # as the types of arrays say it
+        spec = sharding.spec
+        more = PartitionSpec(*spec, *[None] * missing, unreduced=spec.unreduced, reduced=spec.reduced)
+        sharding = sharding.with_spec(more)
     return device_put(x, sharding)
 
 

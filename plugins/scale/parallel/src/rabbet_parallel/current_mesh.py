@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rabbet.errors import NoMeshError
+from rabbet.errors import ArgumentError, NoMeshError
 from rabbet.extend.functions import folded, is_evaluating
 
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Entered, Mesh, current
@@ -28,7 +28,7 @@ class set_mesh(AbstractContextManager):
     def __init__(self, mesh: Any) -> None:
         if mesh is not None and not isinstance(mesh, self.accepts):
             kinds = " or ".join([kind.__name__ for kind in self.accepts])
-            raise TypeError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
+            raise ArgumentError(f"{type(self).__name__} takes a {kinds} or None, got {type(mesh).__name__}")
         if type(self) is set_mesh and not is_evaluating():
             raise ValueError(
                 "set_mesh within a traced function would stay behind it or be forgotten; set the "

@@ -94,11 +94,19 @@ class Current(threading.local):
 current = Current()
 
 
+def usual_type() -> AxisType:
+    """The type of axes that ``make_mesh`` and ``AbstractMesh`` are told nothing of."""
+    return AxisType.Explicit if rb.config.mesh_axis_types == "explicit" else AxisType.Auto
+
+
 def checked_types(axis_types: Any, count: Any) -> Any:
     """The types of ``count`` axes: by default ``Auto``."""
     if axis_types is None:
         return (AxisType.Auto,) * count
     types = (axis_types,) * count if isinstance(axis_types, AxisType) else tuple(axis_types)
+    wrong = [t for t in types if not isinstance(t, AxisType)]
+    if wrong:
+        raise TypeError(f"axis_types holds values of rabbet.sharding.AxisType, got {wrong[0]!r}")
     if len(types) != count:
         raise ShardingError(f"a mesh of {count} axes needs {count} axis_types, got {types}")
     return types
@@ -167,7 +175,8 @@ class AbstractMesh(_Axes):
 
     Args:
       axis_sizes, axis_names: tuples of one length.
-      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``, or what
+        ``config.mesh_axis_types`` says.
       abstract_device: what the devices are, such as a ``device_kind``: anything with equality and a hash.
 
     Example:
@@ -184,7 +193,9 @@ class AbstractMesh(_Axes):
         self.axis_sizes = tuple([int(n) for n in axis_sizes])
         if len(self.axis_sizes) != len(self.axis_names):
             raise ShardingError(f"got {len(self.axis_sizes)} sizes for the axes {self.axis_names}")
-        self.axis_types = checked_types(axis_types, len(self.axis_names))
+        self.axis_types = checked_types(
+            usual_type() if axis_types is None else axis_types, len(self.axis_names)
+        )
 
     abstract_mesh = property(lambda self: self, doc="Itself.")
 
@@ -299,7 +310,8 @@ def make_mesh(axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, devic
     Args:
       axis_sizes: the size of each axis.
       axis_names: the name of each axis.
-      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``.
+      axis_types: an ``AxisType``, or one for each axis; by default ``Auto``, or what
+        ``config.mesh_axis_types`` says.
       devices: by default ``rb.devices()``, of which it takes as many as it needs.
 
     Raises:
@@ -322,7 +334,7 @@ def make_mesh(axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, devic
         )
     grid = np.empty(needed, object)
     grid[:] = there[:needed]
-    return Mesh(grid.reshape(shape), axis_names, axis_types)
+    return Mesh(grid.reshape(shape), axis_names, usual_type() if axis_types is None else axis_types)
 
 
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "current", "make_mesh"]

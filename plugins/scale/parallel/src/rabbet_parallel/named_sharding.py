@@ -45,6 +45,8 @@ class NamedSharding(Sharding):
             raise TypeError(f"NamedSharding takes a Mesh, got {type(mesh).__name__}")
         if spec is None:
             raise TypeError("NamedSharding takes a PartitionSpec, got None; PartitionSpec() cuts nothing")
+        if isinstance(spec, str):
+            raise TypeError(f"NamedSharding takes a PartitionSpec, got {spec!r}")
         if not isinstance(spec, PartitionSpec):
             spec = PartitionSpec(*spec)
         for name in axes_of(spec):

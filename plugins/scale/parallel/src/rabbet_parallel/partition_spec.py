@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rabbet.errors import ShardingError
+from rabbet.errors import ArgumentError, ShardingError
 from rabbet.extend.functions import folded
 
 from rabbet_parallel.operations import operations
@@ -138,7 +138,7 @@ def _axes(given, word):
     """A set of axes, of the argument called ``word``."""
     names = frozenset((given,) if isinstance(given, str) else given)
     if None in names:
-        raise TypeError(f"PartitionSpec: {word} holds names of axes, got None")
+        raise ArgumentError(f"PartitionSpec: {word} holds names of axes, got None")
     return names
 
 

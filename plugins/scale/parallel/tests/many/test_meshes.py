@@ -172,3 +172,36 @@ def test_a_format_stands_for_its_sharding():
     by_columns = layout.Format(layout.Layout((1, 0)), rows)
     assert lax.with_sharding_constraint(HOST, by_columns).format == by_columns
     assert jit(lambda x: lax.with_sharding_constraint(x, by_columns))(HOST).sharding.is_equivalent_to(rows, 2)
+
+
+def test_what_is_no_type_of_an_axis_and_no_spec():
+    with pytest.raises(TypeError, match="axis_types holds values of rabbet.sharding.AxisType, got 'explicit'"):
+        rb.make_mesh((2,), ("x",), axis_types=("explicit",))
+    with pytest.raises(TypeError, match="takes a PartitionSpec, got 'x'"):
+        NamedSharding(rb.make_mesh((2,), ("x",)), "x")
+    with pytest.raises(ValueError, match="set_mesh takes a Mesh or None, got int"):
+        rb.set_mesh(3)
+    with pytest.raises(ValueError, match="unreduced holds names of axes"):
+        P(unreduced={None})
+
+
+def test_the_type_that_axes_have_by_default_is_a_setting():
+    assert rb.make_mesh((2,), ("x",)).axis_types == (AxisType.Auto,)
+    with rb.config.override(mesh_axis_types="explicit"):
+        made = rb.make_mesh((2,), ("x",)), AbstractMesh((2,), ("x",))
+        assert Mesh(rb.devices()[:2], ("x",)).axis_types == (AxisType.Auto,)
+    assert [m.axis_types for m in made] == [(AxisType.Explicit,)] * 2
+
+
+def test_results_over_explicit_axes_name_every_dimension():
+    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=AxisType.Explicit)
+    with rb.set_mesh(mesh):
+        x = rb.device_put(np.ones((8, 2), np.float32), P("x", "y"))
+        assert rb.reshard(x, P("x")).sharding.spec == P("x", None)
+        assert rb.sharding.auto_axes(lambda x: x * 2, out_sharding=P("y"))(x).sharding.spec == P("y", None)
+
+
+def test_parts_of_another_dtype_than_asked_for():
+    rows = NamedSharding(rb.make_mesh((2,), ("x",)), P("x"))
+    with pytest.raises(ValueError, match=r"the dtypes \['float32'\], and int32 was asked for"):
+        rb.make_array_from_callback((2,), rows, lambda i: np.ones(2, np.float32)[i], dtype=np.int32)

@@ -161,6 +161,11 @@ def jvp(
             f"jvp of {describe_function(fun)}: primals and tangents must be tuples of arguments, got "
             f"{type(primals).__name__} and {type(tangents).__name__}"
         )
+    if isinstance(primals, list) != isinstance(tangents, list):
+        raise TypeError(
+            f"jvp of {describe_function(fun)}: primals and tangents must have one structure, got "
+            f"{type(primals).__name__} and {type(tangents).__name__}"
+        )
     return _jvp(fun, tuple(primals), tuple(tangents), has_aux)
 
 

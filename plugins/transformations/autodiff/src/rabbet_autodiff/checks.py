@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, tree
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import (
     array_or_tracer,
     convert_leaves,
@@ -279,12 +280,12 @@ def same_structure(
 def same_types(
     what: str, fun: Any, given: list[ShapedArray], wanted: list[ShapedArray], name: Callable[..., Any]
 ) -> None:
-    """Refuse lists of avals that differ in dtype (``TypeError``) or shape (``ValueError``); ``name(i)``
+    """Refuse lists of avals that differ in dtype (``DTypeError``) or shape (``ValueError``); ``name(i)``
     says which pair it is.
     """
     for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
-            raise (TypeError if a.dtype != b.dtype else ValueError)(
+            raise (DTypeError if a.dtype != b.dtype else ValueError)(
                 f"{what} of {describe_function(fun)}: {name(i)} must have the type {b.str_short()}, got "
                 f"{a.str_short()}"
             )

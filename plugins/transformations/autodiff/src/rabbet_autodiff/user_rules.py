@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet import dtypes, tree
+from rabbet.errors import ArgumentError
 from rabbet.extend.functions import (
     array_or_tracer,
     convert_leaves,
@@ -299,7 +300,7 @@ def _cotangent(ct: Any, aval: ShapedArray, what: str) -> Value:
     (ct,) = arrays([ct], what)
     have = typeof(ct)
     if have.shape != wanted.shape or is_float0(ct):
-        raise TypeError(
+        raise ArgumentError(
             f"{what} an array of type {have.str_short()}; the argument has the type {aval.str_short()}"
         )
     if have.dtype.kind == "c" and wanted.dtype.kind != "c":

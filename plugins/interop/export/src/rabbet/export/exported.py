@@ -41,7 +41,7 @@ class Exported:
       >>> from rabbet import export
       >>> double = export.export(rb.jit(lambda x: 2 * x))(rb.ShapeDtypeStruct((2,), "float32"))
       >>> double.in_avals, double.platforms
-      ((ShapedArray(f32[2]),), ('cpu',))
+      ((ShapedArray(float32[2]),), ('cpu',))
       >>> export.deserialize(double.serialize()).call(np.float32([1, 2])).tolist()
       [2.0, 4.0]
     """

@@ -66,7 +66,7 @@ def export(
       >>> from rabbet import export
       >>> exported = export.export(rb.jit(lambda x, y: x @ y))(rnp.ones((2, 3)), rnp.ones(3))
       >>> exported.out_avals, exported.call(rnp.ones((2, 3)), rnp.ones(3)).tolist()
-      ((ShapedArray(f32[2]),), [3.0, 3.0])
+      ((ShapedArray(float32[2]),), [3.0, 3.0])
     """
     if not (callable(fun_jit) and hasattr(fun_jit, "trace") and hasattr(fun_jit, "lower")):
         what = describe_function(fun_jit) if callable(fun_jit) else repr(fun_jit)

@@ -69,7 +69,7 @@ class Ref(Cell):
         content = self.content
         if type(content) is Array and not content.is_deleted():
             return "Ref" + repr(content).removeprefix("Array")
-        return f"Ref{{{self.type.str_short()}}}"
+        return f"Ref{{{self.type}}}"
 
 
 class At:
@@ -235,7 +235,7 @@ class AbstractRef(Cell):
 
     Example:
       >>> rb.ref.AbstractRef(rb.typeof(rnp.zeros(3)))
-      Ref{f32[3]}
+      Ref{float32[3]}
     """
 
     __slots__ = ("kind", "memory_space")
@@ -259,7 +259,7 @@ class AbstractRef(Cell):
         return hash((AbstractRef, self.type))
 
     def __repr__(self):
-        return f"Ref{{{self.type.str_short()}}}"
+        return f"Ref{{{self.type}}}"
 
 
 __all__ = ["AbstractRef", "Ref", "View", "add", "get", "put", "swap"]

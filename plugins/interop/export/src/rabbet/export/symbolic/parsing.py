@@ -71,7 +71,7 @@ def symbolic_shape(
       (b + 1, b + 2, True)
       >>> double = export.export(rb.jit(lambda x: 2 * x))(rb.ShapeDtypeStruct((b, 3), "float32"))
       >>> double.in_avals, double.call(rnp.ones((5, 3))).shape
-      ((ShapedArray(f32[b,3]),), (5, 3))
+      ((ShapedArray(float32[b,3]),), (5, 3))
     """
     if scope is None:
         scope = SymbolicScope(constraints)
