@@ -20,8 +20,9 @@ class ArgumentError(RabbetError, TypeError, ValueError):
     """
 
 
-class AxisError(RabbetError, ValueError, IndexError):
-    """An array does not have this axis. It is a ValueError and an IndexError, as NumPy's own.
+class AxisError(RabbetError, ValueError, IndexError, TypeError):
+    """An array does not have this axis, or an axis is named twice. It is a ValueError and an IndexError, as
+    NumPy's own, and a TypeError, as of JAX's ``lax``.
 
     Example:
       >>> try:

@@ -118,7 +118,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
     """
     wanted = typeof(like_arr).shape
     if broadcast_shapes(typeof(arr).shape, wanted) != wanted:
-        raise ValueError(
+        raise ShapeError(
             f"broadcast_like: {typeof(arr).str_short()} does not broadcast to the shape {wanted}"
         )
     out, like = broadcast_to(arr, wanted), typeof(like_arr)
@@ -136,7 +136,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayOrTracer:
     """
     missing = rank - typeof(x).ndim
     if missing < 0:
-        raise ValueError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
+        raise ShapeError(f"broadcast_to_rank: {typeof(x).str_short()} has more than {rank} dimensions")
     return _shape.expand_dims(x, dimensions=tuple(range(missing))) if missing else x
 
 

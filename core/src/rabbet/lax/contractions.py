@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.config import config
-from rabbet.errors import TypePromotionError
+from rabbet.errors import ShapeError, TypePromotionError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
@@ -195,7 +195,7 @@ def _numbers(dimension_numbers: Any, lhs_rank: int, rhs_rank: int) -> tuple:
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     except (TypeError, ValueError):
-        raise TypeError(
+        raise ShapeError(
             f"dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), got "
             f"{dimension_numbers!r}"
         ) from None
@@ -229,7 +229,7 @@ def dot(
     if dimension_numbers is None:
         x, y = typeof(lhs), typeof(rhs)
         if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2):
-            raise TypeError(
+            raise ShapeError(
                 f"lax.dot takes vectors and matrices, got {x.str_short()} and {y.str_short()}; for more "
                 "dimensions use lax.dot_general, lax.batch_matmul or rabbet.numpy.matmul"
             )
@@ -249,7 +249,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array
     """
     x, y = typeof(lhs), typeof(rhs)
     if x.ndim < 2 or x.ndim != y.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"batch_matmul takes arrays of one rank, at least 2, got {x.str_short()} and {y.str_short()}"
         )
     batch = tuple(range(x.ndim - 2))

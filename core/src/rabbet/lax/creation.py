@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.lax.broadcasting import sizes_of
 from rabbet.primitives import shape as _shape
@@ -33,7 +34,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any 
     shape = sizes_of(shape, "shape")
     value = typeof(fill_value)
     if value.shape:
-        raise TypeError(f"full needs a scalar, got {value.str_short()}")
+        raise ShapeError(f"full needs a scalar, got {value.str_short()}")
     if isinstance(dtype, dtypes.ExtendedDType):
         if value.dtype != dtype:
             return _stored(shape, fill_value, dtype)

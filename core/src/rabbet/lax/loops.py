@@ -11,7 +11,7 @@ import numpy as np
 
 from rabbet import dtypes, tree
 from rabbet.config import config
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import ConcretizationTypeError, DTypeError
 from rabbet.lax import shapes
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.promotion import opened
@@ -345,6 +345,12 @@ def fori_loop(
     lower, upper = opened(lower), opened(upper)  # a symbolic dimension is a computed bound
     for name, bound in (("lower", lower), ("upper", upper)):
         scalar_type(f"fori_loop: {name}", bound, "iuf", "an integer or floating scalar")
+    kinds = ["float" if dtypes.kind(typeof(bound).dtype) == "f" else "integer" for bound in (lower, upper)]
+    if kinds[0] != kinds[1]:
+        raise DTypeError(
+            f"fori_loop: lower and upper must have equal types, got {typeof(lower).str_short()} and "
+            f"{typeof(upper).str_short()}; convert one of them"
+        )
     dtype = dtypes.promote_types(typeof(lower).dtype, typeof(upper).dtype)
     known = [known_number(bound) for bound in (lower, upper)]
     if None not in known:

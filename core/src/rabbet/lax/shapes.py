@@ -111,7 +111,7 @@ def slice(
     """
     lo, hi = sizes_of(start_indices, "start_indices"), sizes_of(limit_indices, "limit_indices")
     steps = None if strides is None else sizes_of(strides, "strides")
-    if steps is not None and all(s == 1 for s in steps):
+    if steps is not None and len(steps) == len(lo) and all(s == 1 for s in steps):
         steps = None
     if not any(lo) and steps is None and hi == typeof(operand).shape:
         return operand
@@ -154,8 +154,10 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
     sizes = sizes_of(sizes, "sizes")
     shape = typeof(operand).shape
     axis = axis_in_range("split", axis, len(shape))
+    if any(isinstance(size, int) and size < 0 for size in sizes):
+        raise ShapeError(f"split: the sizes {sizes} must be nonnegative")
     if sum(sizes) != shape[axis]:
-        raise ValueError(
+        raise ShapeError(
             f"split: the sizes {sizes} add up to {sum(sizes)}, the axis has {shape[axis]} elements"
         )
     pieces, at = [], 0
@@ -174,7 +176,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> ArrayOrTracer:
     """
     operands = list(operands)
     if not operands:
-        raise ValueError("concatenate needs at least one array, got an empty sequence")
+        raise ShapeError("concatenate needs at least one array, got an empty sequence")
     axis = axis_in_range("concatenate", dimension, typeof(operands[0]).ndim)
     if len(operands) == 1 and hasattr(operands[0], "aval"):
         return operands[0]
@@ -191,7 +193,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> ArrayOrTracer:
     """
     arrays = list(operands)
     if not arrays:
-        raise ValueError("stack needs at least one array, got an empty sequence")
+        raise ShapeError("stack needs at least one array, got an empty sequence")
     axis = axis_in_range("stack", axis, typeof(arrays[0]).ndim + 1)
     return concatenate([expand_dims(a, (axis,)) for a in arrays], axis)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import dtypes, tree
+from rabbet.errors import DTypeError
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
 from rabbet.primitives import convert, elementwise, logic, powers
 from rabbet.primitives.extended_dtypes import from_physical, to_physical
@@ -40,7 +41,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
       Array([ 1, -1], dtype=int32)
     """
     if new_dtype is None:
-        raise TypeError("convert_element_type needs a dtype, got None")
+        raise DTypeError("convert_element_type needs a dtype, got None")
     number = new_dtype in (int, float, complex) and not isinstance(new_dtype, np.dtype)
     return in_type(operand, dtypes.scalar_dtype(new_dtype) if number else dtypes.requested(new_dtype), False)
 
@@ -100,7 +101,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
       >>> lax.bitcast_convert_type(rnp.array([1.0]), "int32")
       Array([1065353216], dtype=int32)
     """
-    return convert.bitcast_convert_type(operand, new_dtype=dtypes.canonicalize(new_dtype))
+    return convert.bitcast_convert_type(operand, new_dtype=dtypes.requested(new_dtype))
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> ArrayOrTracer:

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.primitives import barrier, checks, inlining, logic, shape, zeros
 from rabbet.primitives.argmax_lowering import lower_in_pairs
 from rabbet.primitives.basic_reductions import spread_back
@@ -33,16 +34,16 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
         checks.accept(name, REALS + "b", x)
         checks.axes_valid(name, axes, x.ndim)
         if len(axes) != 1:
-            raise TypeError(f"{name} takes one axis, got {axes}")
+            raise ShapeError(f"{name} takes one axis, got {axes}")
         if dtypes.kind(index_dtype) not in "iu":
-            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+            raise ShapeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
         if exceeds(x.shape[axes[0]] - 1, dtypes.iinfo(index_dtype).max):
-            raise ValueError(
+            raise ShapeError(
                 f"{name}: {index_dtype} cannot hold positions up to {x.shape[axes[0]] - 1}; take a wider "
                 "index_dtype"
             )
         if x.shape[axes[0]] == 0:
-            raise ValueError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
+            raise ShapeError(f"{name}: axis {axes[0]} of {x.str_short()} is empty")
         return x.update(
             shape=tuple([s for i, s in enumerate(x.shape) if i not in axes]),
             dtype=index_dtype,

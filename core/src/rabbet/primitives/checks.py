@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
-from rabbet.errors import AxisError
+from rabbet.errors import AxisError, DTypeError
 from rabbet.messages.function_names import describe_function
 from rabbet.messages.spelling import counted
 from rabbet.primitives import layout
@@ -53,18 +53,18 @@ def accept(name: str, kinds: str, *avals: ShapedArray) -> None:
         numbers.
 
     Raises:
-      TypeError: says what the primitive takes.
+      DTypeError: says what the primitive takes.
 
     Example:
       >>> from rabbet.extend.primitive import accept
       >>> accept("halve", "fc", rb.typeof(1))
       Traceback (most recent call last):
         ...
-      TypeError: halve takes floating or complex arrays, got i32[]
+      rabbet.errors.DTypeError: halve takes floating or complex arrays, got i32[]
     """
     for aval in avals:
         if dtypes.kind(aval.dtype) not in kinds:
-            raise TypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")
+            raise DTypeError(f"{name} takes {describe(kinds)} arrays, got {aval.str_short()}")
 
 
 def no_effects(name: str, program: ClosedJaxpr, function: Primitive | Callable[..., Any]) -> None:
@@ -99,7 +99,7 @@ def same_dtype(name: str, *avals: ShapedArray) -> None:
     for aval in avals[1:]:
         if aval.dtype != first:
             shown = ", ".join(a.str_short() for a in avals)
-            raise TypeError(
+            raise DTypeError(
                 f"{name} takes arrays of one dtype, got {shown}; convert one of them with astype "
                 f"(rabbet.numpy functions promote dtypes by themselves)"
             )
@@ -209,10 +209,10 @@ def axes_valid(name: str, axes: tuple[int, ...], ndim: int) -> None:
       >>> axes_valid("sum", (0, 0), 2)
       Traceback (most recent call last):
         ...
-      ValueError: sum: axes (0, 0) repeat one
+      rabbet.errors.AxisError: sum: axes (0, 0) repeat one
     """
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axes {axes} repeat one")
+        raise AxisError(f"{name}: axes {axes} repeat one")
     for axis in axes:
         if not 0 <= axis < ndim:
             raise _outside(name, axis, ndim)

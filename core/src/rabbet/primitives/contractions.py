@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError
 from rabbet.primitives import checks, convert, inlining, shape
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
@@ -44,7 +44,7 @@ def dot_general_aval(
     checks.axes_valid("dot_general (right operand)", (*rhs_contract, *rhs_batch), y.ndim)
     algorithm = getattr(precision, "algorithm", None)
     if algorithm is not None and algorithm.lhs_precision_type == "any_f8" and not small_floats(x, y):
-        raise TypeError(
+        raise DTypeError(
             f"dot_general with precision {precision!r} multiplies floats of 8 bits, got {x.str_short()} and "
             f"{y.str_short()}\n  to fix: convert both, or choose another precision"
         )
@@ -69,12 +69,12 @@ def sums_in(who: str, x: ShapedArray, preferred: Any) -> Any:
     whole = have in "biu"
     fits = (whole and want in "iufc") or order.index(have) <= order.index(want)
     if (want == "b" and have != "b") or not fits:
-        raise TypeError(
+        raise DTypeError(
             f"{who}: products of {x.str_short()} cannot be summed in {preferred}; convert the "
             f"result with astype"
         )
     if have != "b" and dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(x.dtype):
-        raise TypeError(
+        raise DTypeError(
             f"{who}: preferred_element_type {preferred} is narrower than the operands, "
             f"{x.str_short()}; convert the operands before, or the result after, with astype"
         )
@@ -92,12 +92,12 @@ def _paired(what: str, x: ShapedArray, y: ShapedArray, lhs: tuple[int, ...], rhs
     """Refuse dimension lists of which the n-th entries do not have one size."""
     shown = f"dot_general of {x.str_short()} and {y.str_short()}"
     if len(lhs) != len(rhs):
-        raise ShapeError(
+        raise DTypeError(
             f"{shown}: {len(lhs)} {what} dimensions on the left, {len(rhs)} on the right; give as many"
         )
     for a, b in zip(lhs, rhs, strict=True):
         if x.shape[a] != y.shape[b]:
-            raise ShapeError(
+            raise DTypeError(
                 f"{shown}: {what} dimension {a} of the left operand has size {x.shape[a]}, its partner, "
                 f"dimension {b} of the right one, has size {y.shape[b]}; they must be equal"
             )

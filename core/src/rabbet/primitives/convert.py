@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import DTypeError
 from rabbet.lowering.dtype_codes import CODES
 from rabbet.primitives import batching, checks
 from rabbet.primitives.checks import FLOATS
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def convert_aval(x: ShapedArray, new_dtype: DType, weak_type: bool = False) -> ShapedArray:
     for dtype in (x.dtype, new_dtype):
         if isinstance(dtype, dtypes.ExtendedDType) and x.dtype != new_dtype:
-            raise TypeError(
+            raise DTypeError(
                 f"cannot convert {x.str_short()} to {new_dtype}: an extended dtype without encode and decode "
                 "converts to no other; random.key_data gives the bits of keys, "
                 "rabbet.extend.primitive.to_physical what any stores"
@@ -99,9 +100,14 @@ def transpose_convert(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
 # ----------------------------------------------------------------------------------- bitcast_convert_type
 def bitcast_aval(x: ShapedArray, new_dtype: DType) -> ShapedArray:
     if x.dtype != new_dtype and bool in (x.dtype, new_dtype):
-        raise TypeError(
+        raise DTypeError(
             f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: how booleans are "
             "stored is the platform's affair; convert_element_type and x != 0 convert them"
+        )
+    if x.dtype != new_dtype and "c" in (dtypes.kind(x.dtype), dtypes.kind(new_dtype)):
+        raise DTypeError(
+            f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: complex numbers "
+            "have two parts; take lax.real and lax.imag, or lax.complex of the two"
         )
     have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if have == want:
@@ -109,7 +115,7 @@ def bitcast_aval(x: ShapedArray, new_dtype: DType) -> ShapedArray:
     if have > want:
         return ShapedArray((*x.shape, have // want), new_dtype)
     if not x.shape or x.shape[-1] != want // have:
-        raise TypeError(
+        raise DTypeError(
             f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: "
             f"the last dimension must be {want // have}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rabbet.errors import ShapeError
 from rabbet.primitives import batching, checks, complex_order, logic, zeros
 from rabbet.primitives.checks import NUMBERS
 from rabbet.primitives.convert import to_dtype
@@ -68,7 +69,7 @@ def clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArr
     checks.same_dtype("clamp", x, low, high)
     for bound in (low, high):
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(
+            raise ShapeError(
                 f"clamp: bounds are scalars or have the shape of {x.str_short()}, got {bound.str_short()}"
             )
     return x

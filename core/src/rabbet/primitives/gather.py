@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.primitives import (
     basic_reductions,
     batching,
@@ -110,7 +111,7 @@ def gather_aval(
     checks.accept("gather start_indices", checks.INTEGERS, indices)
     shown = f"gather from {x.str_short()} at {indices.str_short()}"
     if not indices.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: start_indices needs at least one dimension, the last one holding index vectors"
         )
     dropped = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
@@ -118,7 +119,7 @@ def gather_aval(
     least = [int(d in dropped and 0 in indices.shape[:-1]) for d in range(x.ndim)]
     highest = tuple(map(max, x.shape, least))
     if len(slice_sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(slice_sizes, highest, strict=False)):
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: slice_sizes {slice_sizes} must have a size for each dimension of the operand, none "
             f"larger than the operand's {x.shape}"
         )
@@ -128,21 +129,28 @@ def gather_aval(
     )
     check_batching(shown, x, indices, numbers.operand_batching_dims, numbers.start_indices_batching_dims)
     if any(slice_sizes[d] > 1 for d in dropped):
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: slice_sizes {slice_sizes} must be 1 along the dropped dimensions {dropped}"
         )
+    in_order(shown, "collapsed_slice_dims", numbers.collapsed_slice_dims)
+    in_order(shown, "operand_batching_dims", numbers.operand_batching_dims)
     window = [n for d, n in enumerate(slice_sizes) if d not in dropped]
     if len(window) != len(numbers.offset_dims):
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: the window keeps {len(window)} dimensions, offset_dims {numbers.offset_dims} places "
             f"{len(numbers.offset_dims)}"
         )
     rank = indices.ndim - 1 + len(window)
     checks.axes_valid("gather: offset_dims", numbers.offset_dims, rank)
-    if list(numbers.offset_dims) != sorted(numbers.offset_dims):
-        raise TypeError(f"{shown}: offset_dims {numbers.offset_dims} must be sorted")
+    in_order(shown, "offset_dims", numbers.offset_dims)
     windows, outer = iter(window), iter(indices.shape[:-1])
     return x.update(shape=tuple([next(windows if d in numbers.offset_dims else outer) for d in range(rank)]))
+
+
+def in_order(shown: str, name: str, dims: tuple[int, ...]) -> None:
+    """Refuse dimensions that do not increase, as the compiler does."""
+    if list(dims) != sorted(dims):
+        raise ShapeError(f"{shown}: {name} {dims} must be sorted")
 
 
 def check_index_map(
@@ -157,7 +165,7 @@ def check_index_map(
     entry.
     """
     if len(index_map) != indices.shape[-1]:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: index vectors (the last dimension of the indices) are of length {indices.shape[-1]}, "
             f"{name} {index_map} places {len(index_map)}"
         )
@@ -175,7 +183,7 @@ def check_batching(
     checks.axes_valid("batching dimensions of the indices", indices_dims, indices.ndim - 1)
     sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in indices_dims]
     if sizes[0] != sizes[1]:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: paired batching dimensions have the sizes {sizes[0]} and {sizes[1]}; they must be "
             "equal"
         )
@@ -290,7 +298,7 @@ def default_fill(dtype: DType) -> float:
     if kind == "b":
         return True
     if kind not in "iu":
-        raise TypeError(f"gather from {dtype}: there is no fill value of this dtype, use mode='clip'")
+        raise DTypeError(f"gather from {dtype}: there is no fill value of this dtype, use mode='clip'")
     return dtypes.iinfo(dtype).min if kind == "i" else dtypes.iinfo(dtype).max
 
 

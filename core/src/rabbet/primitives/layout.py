@@ -31,7 +31,7 @@ def broadcast_in_dim_aval(
     x: ShapedArray, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
 ) -> ShapedArray:
     if len(broadcast_dimensions) != x.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"broadcast_in_dim: {x.str_short()} has {x.ndim} dimensions, broadcast_dimensions "
             f"{broadcast_dimensions} has {len(broadcast_dimensions)} entries"
         )
@@ -42,7 +42,7 @@ def broadcast_in_dim_aval(
                 f"{tuple(broadcast_dimensions)}; each dimension must have size 1 or that of the result"
             )
     if any(a >= b for a, b in pairwise(broadcast_dimensions)):
-        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase")
+        raise ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase")
     return ShapedArray(tuple(shape), x.dtype, x.weak_type)
 
 
@@ -59,7 +59,7 @@ broadcast_in_dim.rule("lower")(
 
 def transpose_aval(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(
+        raise ShapeError(
             f"transpose: {tuple(permutation)} is not a permutation of the dimensions of {x.str_short()}"
         )
     return x.update(shape=tuple([x.shape[i] for i in permutation]))

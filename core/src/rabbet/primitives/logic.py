@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.lowering.extended_dtypes import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.basic_reductions import gather_in, reduce_and
@@ -141,17 +142,17 @@ def lower_is_finite(op: Site, x: Any) -> Any:
 # ----------------------------------------------------------------------------------------------- select_n
 def select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases:
-        raise TypeError("select_n needs at least one case")
+        raise ShapeError("select_n needs at least one case")
     checks.accept("select_n cases", ANY, *cases)
     if which.dtype != BOOL and which.kind not in "iu":
-        raise TypeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
+        raise ShapeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
     if which.dtype == BOOL and len(cases) > 2:
-        raise TypeError(
+        raise ShapeError(
             f"select_n with a boolean selector takes at most 2 cases, got {len(cases)}; use an int32 selector"
         )
     out = checks.elementwise_aval("select_n", *cases)
     if which.shape and out.shape and which.shape != out.shape:
-        raise TypeError(
+        raise ShapeError(
             f"select_n: the selector {which.str_short()} must be a scalar or have the shape of the cases, "
             f"{out.str_short()}"
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.primitives import (
     batching,
     checks,
@@ -74,14 +75,14 @@ def scatter_aval(
     checks.same_dtype(name, x, updates)
     shown = f"{name} into {x.str_short()} of {updates.str_short()} at {indices.str_short()}"
     if not indices.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: the indices need at least one dimension, the last one holding index vectors"
         )
     lacking = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     checks.axes_valid(f"{name}: inserted_window_dims and operand_batching_dims", lacking, x.ndim)
     checks.axes_valid(f"{name}: update_window_dims", numbers.update_window_dims, updates.ndim)
-    if list(numbers.update_window_dims) != sorted(numbers.update_window_dims):
-        raise TypeError(f"{shown}: update_window_dims {numbers.update_window_dims} must be sorted")
+    for field in ("update_window_dims", "inserted_window_dims", "operand_batching_dims"):
+        gather.in_order(shown, field, getattr(numbers, field))
     to_dims = numbers.scatter_dims_to_operand_dims
     gather.check_index_map(
         shown, "scatter_dims_to_operand_dims", to_dims, x, indices, numbers.operand_batching_dims
@@ -90,17 +91,17 @@ def scatter_aval(
         shown, x, indices, numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
     )
     if len(numbers.update_window_dims) + len(lacking) != x.ndim:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: update_window_dims {numbers.update_window_dims}, inserted_window_dims and "
             "operand_batching_dims "
             f"{lacking} together must be as many as the operand has dimensions, {x.ndim}"
         )
     outer = tuple([n for d, n in enumerate(updates.shape) if d not in numbers.update_window_dims])
     if outer != indices.shape[:-1]:
-        raise TypeError(f"{shown}: the updates have {outer} windows, the indices place {indices.shape[:-1]}")
+        raise ShapeError(f"{shown}: the updates have {outer} windows, the indices place {indices.shape[:-1]}")
     sizes = numbers.window_sizes(x.ndim, updates.shape)
     if any(s > n for d, (s, n) in enumerate(zip(sizes, x.shape, strict=True)) if d not in lacking):
-        raise TypeError(f"{shown}: windows of the sizes {sizes} are larger than the operand")
+        raise ShapeError(f"{shown}: windows of the sizes {sizes} are larger than the operand")
     return x
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.primitives import basic_reductions, batching, checks, elementwise, few_bits, logic, zeros
 from rabbet.primitives.attributes import int_list
 from rabbet.primitives.layout import broadcast_in_dim, inverse, lower_with, transpose
@@ -79,7 +79,7 @@ def squeeze_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     checks.axes_valid("squeeze", dimensions, x.ndim)
     for d in dimensions:
         if x.shape[d] != 1:
-            raise ValueError(
+            raise ShapeError(
                 f"squeeze: dimension {d} of {x.str_short()} has size {x.shape[d]}, only size 1 can be removed"
             )
     return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in dimensions]))
@@ -237,7 +237,7 @@ def batch_slice(op: Op, x: Batched) -> Batched:
 def pad_aval(x: ShapedArray, value: ShapedArray, padding_config: Any) -> ShapedArray:
     checks.same_dtype("pad", x, value)
     if value.shape:
-        raise TypeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
+        raise ShapeError(f"pad: the padding value must be a scalar, got {value.str_short()}")
     if len(padding_config) != x.ndim:
         raise ShapeError(
             f"pad: {x.str_short()} needs {x.ndim} triples (low, high, interior), got {padding_config}"
@@ -246,7 +246,7 @@ def pad_aval(x: ShapedArray, value: ShapedArray, padding_config: Any) -> ShapedA
         lo + hi + n + max(n - 1, 0) * mid for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)
     ]
     if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in sizes):
-        raise ValueError(
+        raise ShapeError(
             f"pad of {x.str_short()} by {padding_config} gives the shape {tuple(sizes)} or negative interior"
         )
     return x.update(shape=tuple(sizes))
@@ -355,17 +355,17 @@ def batch_pad(op: Op, x: Batched, value: Batched) -> Batched:
 # -------------------------------------------------------------------------------------------- concatenate
 def concatenate_aval(*arrays: ShapedArray, dimension: int) -> ShapedArray:
     if not arrays:
-        raise TypeError("concatenate needs at least one array")
+        raise ShapeError("concatenate needs at least one array")
     checks.same_dtype("concatenate", *arrays)
     first = arrays[0]
     if not 0 <= dimension < first.ndim:
-        raise ValueError(f"concatenate: dimension {dimension} is out of range for {first.str_short()}")
+        raise ShapeError(f"concatenate: dimension {dimension} is out of range for {first.str_short()}")
     for a in arrays[1:]:
         if a.ndim != first.ndim or any(
             i != dimension and s != t for i, (s, t) in enumerate(zip(a.shape, first.shape, strict=False))
         ):
             shown = ", ".join(v.str_short() for v in arrays)
-            raise TypeError(f"concatenate: shapes must agree in all dimensions but {dimension}, got {shown}")
+            raise ShapeError(f"concatenate: shapes must agree in all dimensions but {dimension}, got {shown}")
     total = sum(a.shape[dimension] for a in arrays)
     shape = (*first.shape[:dimension], total, *first.shape[dimension + 1 :])
     return ShapedArray(shape, first.dtype, all(a.weak_type for a in arrays))
@@ -411,15 +411,15 @@ def batch_concatenate(op: Op, *arrays: Batched) -> Batched:
 # --------------------------------------------------------------------------------------------------- iota
 def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> ShapedArray:
     if dtypes.kind(dtype) not in checks.NUMBERS:
-        raise TypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
+        raise DTypeError(f"iota makes numbers, not {dtypes.short_name(dtype)}")
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota: dimension {dimension} is out of range for the shape {tuple(shape)}")
+        raise ShapeError(f"iota: dimension {dimension} is out of range for the shape {tuple(shape)}")
     made = ShapedArray(tuple(shape), dtype)  # a shape that no memory can hold is refused first
     # Fewer bits wrap around, as they do in StableHLO; positions of 32 bits would be negative.
     if dtypes.kind(dtype) in "iu" and dtypes.itemsize_bits(dtype) >= 32:
         last = shape[dimension] - 1
         if exceeds(last, dtypes.iinfo(dtype).max):
-            raise ValueError(f"iota: {dtypes.canonicalize(dtype)} cannot hold {last}; take a wider dtype")
+            raise DTypeError(f"iota: {dtypes.canonicalize(dtype)} cannot hold {last}; take a wider dtype")
     return made
 
 

@@ -92,7 +92,7 @@ def test_messages():
     lhs, rhs = device_array(drawn(6, 3)), device_array(drawn(4, 3, 2))
     with pytest.raises(TypeError, match="group_sizes must be integers, got f32"):
         lax.ragged_dot(lhs, rhs, drawn(4))
-    with pytest.raises(TypeError, match="rhs has 4 matrices, group_sizes only 2 groups"):
+    with pytest.raises(TypeError, match="rhs has 4 matrices, group_sizes has 2 groups"):
         lax.ragged_dot(lhs, rhs, SIZES[:2])
     with pytest.raises(TypeError, match="must have the shape"):
         lax.ragged_dot(lhs, rhs, np.ones((2, 4), np.int32))

@@ -84,3 +84,38 @@ def test_numbers_that_a_dtype_cannot_hold(tmp_path):
             raise AssertionError("64 bits were promised")
         """,
     )
+
+
+def test_dimensions_are_counted_from_the_start_and_bounds_of_a_loop_are_of_one_dtype(tmp_path):
+    run(
+        tmp_path,
+        """
+        import numpy as np
+        from jax import lax
+        a = np.ones((2, 3), "float32")
+        step = lambda i, x: x + 1
+        for error, call in [
+            (TypeError, lambda: lax.concatenate([a, a], -1)),
+            (TypeError, lambda: lax.rev(a, (-1,))),
+            (TypeError, lambda: lax.dot_general(a, a, (((-1,), (1,)), ((), ())))),
+            (ValueError, lambda: lax.broadcasted_iota("int32", (2, 3), dimension=-1)),
+            (ValueError, lambda: lax.cumsum(a, -1)),
+            (ValueError, lambda: lax.cumsum(a, axis=-1)),
+            (ValueError, lambda: lax.reduce_sum(a, axes=(-1,))),
+            (ValueError, lambda: lax.argmax(a, -1, "int32")),
+            (TypeError, lambda: lax.slice_in_dim(a, 0, 9)),
+            (TypeError, lambda: lax.select(np.ones(3, bool), 2.0, 3.0)),
+            (TypeError, lambda: lax.fori_loop(np.int8(0), np.int32(3), step, 0)),
+            (TypeError, lambda: lax.fori_loop(np.uint8(0), 3, step, 0)),
+            (TypeError, lambda: lax.fori_loop(0, np.float32(3), step, 0)),
+        ]:
+            try:
+                call()
+            except error:
+                continue
+            raise AssertionError(error)
+        assert int(lax.fori_loop(np.int8(0), 3, step, 0)) == 3
+        key, bits = lax.rng_bit_generator(np.arange(4, dtype="uint32"), (3,), "uint64")
+        assert bits.dtype == "uint32" and key.tolist() == [0, 1, 3, 3]
+        """,
+    )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rabbet import lax, tree
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import array_or_tracer, describe_function
 from rabbet.extend.transform import typeof
 from rabbet.tree import keystr
@@ -38,7 +39,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
       Array([ 2.,  6., 24.], dtype=float32)
     """
     if not callable(fn):
-        raise TypeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
+        raise ShapeError(f"associative_scan takes a function of two arguments, got {type(fn).__name__}")
     leaves, treedef = tree.flatten(elems)
     leaves = [array_or_tracer(x) for x in leaves]
     places = _places(leaves, treedef, axis)
@@ -62,14 +63,14 @@ def _places(leaves, treedef, axis):
         aval = typeof(x)
         place = operator.index(axis)
         if not -aval.ndim <= place < aval.ndim:
-            raise ValueError(
+            raise ShapeError(
                 f"associative_scan: elems{keystr(path)} is {aval.str_short()} and has no axis {axis}"
             )
         places.append(place % aval.ndim)
         sizes.setdefault(aval.shape[place], f"elems{keystr(path)} ({aval.str_short()})")
     if len(sizes) > 1:
         shown = "; ".join([f"{size} in {name}" for size, name in sizes.items()])
-        raise ValueError(f"associative_scan: the sizes along axis {axis} differ: {shown}")
+        raise ShapeError(f"associative_scan: the sizes along axis {axis} differ: {shown}")
     return places
 
 
@@ -77,14 +78,14 @@ def _check(fn, treedef, out_tree, given, outs):
     """Refuse an operation that returns another structure or other types than it takes."""
     who = f"associative_scan of {describe_function(fn)}"
     if out_tree != treedef:
-        raise TypeError(
+        raise ShapeError(
             f"{who}: the function takes {treedef} twice and must return it, it returns {out_tree}"
         )
     for i, (a, b) in enumerate(zip(given, outs, strict=True)):
         a, b = typeof(a), typeof(b)
         if (a.shape, a.dtype) != (b.shape, b.dtype):
             path = tree.leaf_path(treedef, i)
-            raise TypeError(
+            raise ShapeError(
                 f"{who}: the function must return the types that it takes; the output{keystr(path)} is "
                 f"{b.str_short()} for {a.str_short()}"
             )

@@ -12,6 +12,7 @@ import operator
 from typing import NamedTuple
 
 from rabbet import dtypes
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import array_or_tracer, obeys_out_sharding
 from rabbet.extend.primitive import canonical_precision
 from rabbet.extend.transform import typeof
@@ -117,7 +118,7 @@ def ragged_dot_general(
     ]
     sizes = typeof(group_sizes)
     if dtypes.kind(sizes.dtype) not in "iu" or not sizes.ndim:
-        raise TypeError(f"ragged_dot_general: group_sizes must be integers, got {sizes.str_short()}")
+        raise DTypeError(f"ragged_dot_general: group_sizes must be integers, got {sizes.str_short()}")
     kept = tuple([d for d in range(x.ndim) if d not in contract and d not in batch])
     if ragged in kept:
         group = _only("rhs_group_dimensions", numbers.rhs_group_dimensions, y.ndim)
@@ -134,7 +135,7 @@ def ragged_dot_general(
         pairs = ((*contract, x.ndim), (*other_contract, group)), (batch, other_batch)
         return dot_general(_masked(lhs, mask), rhs, pairs, precision, preferred_element_type)
     if tuple(numbers.rhs_group_dimensions):
-        raise ValueError(
+        raise ShapeError(
             "ragged_dot_general: rhs_group_dimensions must be empty where the ragged dimension is a "
             f"contracting or a batch dimension, got {numbers.rhs_group_dimensions}"
         )
@@ -161,10 +162,10 @@ def ragged_dot_general(
 def _only(what, dims, ndim):
     dims = tuple(dims)
     if len(dims) != 1:
-        raise ValueError(f"ragged_dot_general: {what} must name one dimension, got {dims}")
+        raise ShapeError(f"ragged_dot_general: {what} must name one dimension, got {dims}")
     axis = operator.index(dims[0])
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{what}: axis {axis} is out of range for an array of {ndim} dimensions")
+        raise ShapeError(f"{what}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
 
 
@@ -175,7 +176,7 @@ def _membership(x, group_sizes, ragged, outer, groups, offset):
         outer = ()
     wanted = tuple([x.shape[d] for d in outer])
     if sizes.shape[:-1] != wanted:
-        raise TypeError(
+        raise ShapeError(
             f"ragged_dot_general: group_sizes {sizes.str_short()} must have the shape (groups,) or "
             f"{(*wanted, 'groups')}"
         )
@@ -211,9 +212,10 @@ def _bounds(group_sizes, groups, offset):
 def _from(bounds, offset, groups):
     """``groups`` entries along the last dimension, from number ``offset`` on."""
     aval = typeof(bounds)
-    if groups > aval.shape[-1]:
-        raise TypeError(
-            f"ragged_dot_general: rhs has {groups} matrices, group_sizes only {aval.shape[-1]} groups"
+    if groups > aval.shape[-1] or (offset is None and groups != aval.shape[-1]):
+        raise ShapeError(
+            f"ragged_dot_general: rhs has {groups} matrices, group_sizes has {aval.shape[-1]} groups; "
+            "without group_offset they must be as many"
         )
     start = 0 if offset is None else offset
     if typeof(start).shape == (1,):
@@ -265,7 +267,7 @@ def _scaled(name, x, scale, dtype):
         return convert_element_type(x, dtype)
     have, given = typeof(x), typeof(scale)
     if have.ndim != given.ndim or any(s == 0 or n % s for n, s in zip(have.shape, given.shape, strict=True)):
-        raise TypeError(
+        raise ShapeError(
             f"scaled_dot: {name}_scale {given.str_short()} must have the rank of {name}, {have.str_short()}, "
             "and sizes that divide its sizes"
         )

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import accept
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.transform import typeof
@@ -36,7 +37,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
     if not operands:
-        raise TypeError("sort needs at least one array, got an empty sequence")
+        raise ShapeError("sort needs at least one array, got an empty sequence")
     dimension = axis_in_range("sort", operator.index(dimension), typeof(operands[0]).ndim)
     outs = primitives.sort(
         *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
@@ -117,7 +118,9 @@ def approx_min_k(
 def _approximately(name, operand, k, dimension, recall):
     accept(name, "f", typeof(operand))
     if not 0.0 < recall <= 1.0:
-        raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
+        raise ShapeError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
+    if k < 1:
+        raise ShapeError(f"{name}: k must be positive, got {k}")
     return top_k(operand, k, axis=dimension)
 
 

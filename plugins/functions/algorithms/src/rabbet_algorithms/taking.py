@@ -3,6 +3,7 @@
 import operator
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.transform import typeof
 
 
@@ -28,7 +29,7 @@ def index_take(src, idxs, axes):
     aval = typeof(src)
     axes = tuple([operator.index(axis) for axis in axes])
     if len(set(axes)) != len(axes) or not all(0 <= axis < aval.ndim for axis in axes):
-        raise ValueError(
+        raise ShapeError(
             f"index_take: axes {axes} must be different ones of an array of {aval.ndim} dimensions, from 0 on"
         )
     given = [typeof(i) for i in idxs]
@@ -38,7 +39,7 @@ def index_take(src, idxs, axes):
         or any(a.ndim != 1 or a.shape != given[0].shape or dtypes.kind(a.dtype) not in "iu" for a in given)
     ):
         shown = ", ".join([a.str_short() for a in given])
-        raise TypeError(
+        raise ShapeError(
             f"index_take needs an array of integers of one length for each of the axes {axes}, got {shown}"
         )
     sizes = [aval.shape[axis] for axis in axes]

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import obeys_out_sharding
 from rabbet.extend.primitive import canonical_precision, expand_dims, full_of_type
 from rabbet.extend.rules import to_dtype
@@ -38,7 +39,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
         return dimension_numbers
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
-        raise TypeError(
+        raise ShapeError(
             f"convolution: the operand of shape {tuple(lhs_shape)} and the kernel of shape "
             f"{tuple(rhs_shape)} must have one rank, they have {rank} and {len(rhs_shape)}"
         )
@@ -47,19 +48,19 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
         return ConvDimensionNumbers(same, same, same)
     specs = tuple(dimension_numbers) if isinstance(dimension_numbers, (tuple, list)) else ()
     if len(specs) != 3 or not all(isinstance(s, str) for s in specs):
-        raise TypeError(
+        raise ShapeError(
             "dimension_numbers must be None, a ConvDimensionNumbers or three strings as in ('NHWC', 'HWIO', "
             f"'NHWC'), got {dimension_numbers!r}"
         )
     spatial = [c for c in specs[1] if c not in "OI"]
     for name, spec, letters in zip(("lhs", "rhs", "out"), specs, ("NC", "OI", "NC"), strict=True):
         if len(spec) != rank:
-            raise ValueError(
+            raise ShapeError(
                 f"dimension_numbers {specs}: {name}_spec {spec!r} names {len(spec)} dimensions, the arrays "
                 f"have {rank}"
             )
         if sorted(spec) != sorted([*letters, *spatial]) or len(set(spec)) != rank:
-            raise ValueError(
+            raise ShapeError(
                 f"dimension_numbers {specs}: {name}_spec {spec!r} must have the characters {letters[0]} and "
                 f"{letters[1]} and the spatial ones of the kernel, {''.join(spatial)!r}, once each"
             )
@@ -120,7 +121,7 @@ def conv_general_dilated(
     sizes = [x.shape[d] for d in numbers.lhs_spec[2:]]
     kernel = [w.shape[d] for d in numbers.rhs_spec[2:]]
     if isinstance(padding, str) and padding.upper() != "VALID" and any(b != 1 for b in base):
-        raise ValueError(
+        raise ShapeError(
             f"conv_general_dilated: padding {padding!r} does not say what is meant with lhs_dilation {base}; "
             "give pairs (low, high), or use conv_transpose"
         )
@@ -202,7 +203,7 @@ def conv_transpose(
     x, w = typeof(lhs), typeof(rhs)
     if dimension_numbers is None:
         if x.ndim not in _CHANNELS_LAST:
-            raise ValueError(
+            raise ShapeError(
                 f"conv_transpose of {x.str_short()}: there are no dimension numbers by default for rank "
                 f"{x.ndim}; give dimension_numbers"
             )
@@ -216,7 +217,7 @@ def conv_transpose(
     ]
     if isinstance(padding, str):
         if padding not in ("SAME", "VALID"):
-            raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+            raise ShapeError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
         pads = [_transposed_pads(k, s, padding) for k, s in zip(extent, strides, strict=True)]
     else:
         pads = padding_pairs(padding, (), (), (), (), ())
@@ -318,7 +319,7 @@ def conv_general_dilated_local(
     kernel = lax.transpose(rhs, numbers.rhs_spec)
     given, needed = typeof(kernel).shape, typeof(seen).shape
     if given[1:] != needed[1:]:
-        raise TypeError(
+        raise ShapeError(
             f"conv_general_dilated_local of {x.str_short()}: the kernel {w.str_short()} must have "
             f"{needed[1]} input features (features times the window's {prod(filter_shape)} places) and the "
             f"spatial sizes {needed[2:]}, it has {given[1]} and {given[2:]}"

@@ -2,6 +2,8 @@
 
 import enum
 
+from rabbet.errors import ShapeError
+
 from rabbet_convolution.primitives import windows
 
 
@@ -41,9 +43,14 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
             )
         padding = PaddingType[padding.upper()]
     if not isinstance(padding, PaddingType):
-        raise TypeError(f"padding must be 'VALID', 'SAME' or 'SAME_LOWER', got {padding!r}")
+        raise ShapeError(f"padding must be 'VALID', 'SAME' or 'SAME_LOWER', got {padding!r}")
     if padding is PaddingType.VALID:
         return [(0, 0)] * len(in_shape)
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise ShapeError(
+            f"padding {padding.name!r} needs one size of the window and one stride per dimension, got the "
+            f"window {tuple(window_shape)} and the strides {tuple(window_strides)} for {tuple(in_shape)}"
+        )
     pads = []
     for n, w, s in zip(in_shape, window_shape, window_strides, strict=True):
         total = max((-(-int(n) // int(s)) - 1) * int(s) + int(w) - int(n), 0)
@@ -59,21 +66,27 @@ def int_tuple(what, values, ndim, default=1):
     try:
         return tuple([v.__index__() for v in values])
     except (AttributeError, TypeError):
-        raise TypeError(f"{what} must be ints, one per dimension, got {values!r}") from None
+        raise ShapeError(f"{what} must be ints, one per dimension, got {values!r}") from None
 
 
 def padding_pairs(padding, sizes, window, strides, base_dilation, window_dilation):
     """Padding as a tuple of pairs, whether it is given as a string or as pairs."""
     if isinstance(padding, (str, PaddingType)):
         if min(strides, default=1) < 1:
-            raise ValueError(f"window_strides {tuple(strides)} must be positive")
+            raise ShapeError(f"window_strides {tuple(strides)} must be positive")
+        lengths = [len(window), len(strides), len(base_dilation), len(window_dilation)]
+        if any(n != len(sizes) for n in lengths):
+            raise ShapeError(
+                "the sizes of the window, strides, base_dilation and window_dilation are of the lengths "
+                f"{lengths}; give one per dimension, {len(sizes)}"
+            )
         spread = [windows.spread(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
         extent = [windows.spread(w, d) for w, d in zip(window, window_dilation, strict=True)]
         return tuple(padtype_to_pads(spread, extent, strides, padding))
     try:
         return tuple([(low.__index__(), high.__index__()) for low, high in padding])
     except (AttributeError, TypeError, ValueError):
-        raise TypeError(
+        raise ShapeError(
             f"padding must be 'VALID', 'SAME', 'SAME_LOWER' or a pair (low, high) of ints per dimension, "
             f"got {padding!r}"
         ) from None

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 from rabbet import dtypes, lax, tree
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import array_or_tracer, describe_function, named_like, obeys_out_sharding
 from rabbet.extend.passes import consts_as_inputs, is_elementwise, stage, without_calls
 from rabbet.extend.primitive import (
@@ -32,12 +33,12 @@ class Computation:
         self.operands = [array_or_tracer(x) for x in leaves]
         starts, init_tree = tree.flatten(inits)
         if init_tree != self.tree:
-            raise ValueError(
+            raise ShapeError(
                 f"{name}: operands and initial values must have one structure, got {self.tree} and "
                 f"{init_tree}"
             )
         if not leaves:
-            raise ValueError(f"{name} needs at least one array")
+            raise ShapeError(f"{name} needs at least one array")
         self.given = starts
         avals = [typeof(x).strong() for x in self.operands]
         self.inits = [_initial(s, a) for s, a in zip(starts, avals, strict=True)]
@@ -54,7 +55,7 @@ class Computation:
                 result = type(operands)(result)
             outs, out_tree = tree.flatten(result)
             if out_tree != self.tree:
-                raise TypeError(
+                raise ShapeError(
                     f"{name}: {describe_function(computation)} must return the structure of one element, "
                     f"{self.tree}, it returned {out_tree}"
                 )
@@ -223,7 +224,7 @@ def reduce_window(
     aval = typeof(made.operands[0])
     sizes = int_tuple("window_dimensions", window_dimensions, aval.ndim)
     if len(sizes) != aval.ndim:
-        raise ValueError(
+        raise ShapeError(
             f"reduce_window of {aval.str_short()}: window_dimensions {sizes} is of length {len(sizes)}; give "
             f"one per dimension, {aval.ndim}"
         )

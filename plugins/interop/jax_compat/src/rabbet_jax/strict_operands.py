@@ -10,8 +10,10 @@ from rabbet.extend.transform import typeof
 
 OF_ONE_DTYPE = (
     "add sub mul div rem max min atan2 nextafter bitwise_and bitwise_or bitwise_xor shift_left "
-    "shift_right_logical shift_right_arithmetic eq ne lt le gt ge complex igamma igammac clamp"
+    "shift_right_logical shift_right_arithmetic eq ne lt le gt ge complex igamma igammac clamp zeta polygamma"
 ).split()
+OF_ONE_AXIS = "cumsum cumprod cummax cummin cumlogsumexp argmax argmin".split()
+REDUCTIONS = [f"reduce_{name}" for name in "sum prod max min and or xor".split()]
 # What has another meaning for booleans, or none.
 NOT_OF_BOOLEANS = frozenset(["add", "mul"])
 
@@ -79,6 +81,11 @@ def select(pred, on_true, on_false):
     shapes = [typeof(x).shape for x in (on_true, on_false)]
     if shapes[0] != shapes[1]:
         raise TypeError(f"select cases must have the same shapes, got {shapes[0]} and {shapes[1]}")
+    if typeof(pred).shape not in ((), shapes[0]):
+        raise TypeError(
+            f"select `which` must be scalar or have the same shape as cases, got {typeof(pred).shape} and "
+            f"{shapes[0]}"
+        )
     return lax.select(pred, on_true, on_false)
 
 
@@ -106,8 +113,69 @@ def with_positions(name, place):
     return strict
 
 
+def refuse_negative(name, dims, error=TypeError):
+    """Raise for a dimension that is counted from the end, which functions of ``jax.lax`` do not take."""
+    for d in dims if isinstance(dims, (tuple, list)) else (dims,):
+        if isinstance(d, int) and d < 0:
+            raise error(f"{name} requires dimensions to be nonnegative, got {dims}")
+
+
+def counted_from_start(name, place, keyword, error):
+    """A function of ``lax`` whose operand number ``place``, called ``keyword``, names dimensions from 0 on.
+    """
+    function = getattr(lax, name)
+
+    @functools.wraps(function)
+    def strict(*operands, **keywords):
+        refuse_negative(name, operands[place] if len(operands) > place else keywords.get(keyword, 0), error)
+        return function(*operands, **keywords)
+
+    return strict
+
+
+@functools.wraps(lax.dot_general)
+def dot_general(lhs, rhs, dimension_numbers, *operands, **keywords):
+    """``lax.dot_general`` of dimensions from 0 on."""
+    for pair in dimension_numbers:
+        for dims in pair if isinstance(pair, (tuple, list)) else ():
+            refuse_negative("dot_general", dims)
+    return lax.dot_general(lhs, rhs, dimension_numbers, *operands, **keywords)
+
+
+@functools.wraps(lax.fori_loop)
+def fori_loop(lower, upper, body_fun, init_val, **keywords):
+    """``lax.fori_loop`` between bounds of one dtype, or a Python int and a signed integer."""
+    found = [dtype_of(lower), dtype_of(upper)]
+    if None not in found and found[0] != found[1]:
+        number = any(is_python_scalar(x) for x in (lower, upper))
+        if not number or any(dtypes.kind(d) != "i" for d in found):
+            raise TypeError(
+                "lower and upper arguments to fori_loop must have equal types, got "
+                f"{found[0].name} and {found[1].name}"
+            )
+    return lax.fori_loop(lower, upper, body_fun, init_val, **keywords)
+
+
+@functools.wraps(lax.slice_in_dim)
+def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+    """``lax.slice_in_dim`` that ends within the operand."""
+    shape = typeof(operand).shape
+    if isinstance(limit_index, int) and -len(shape) <= axis < len(shape) and limit_index > shape[axis]:
+        raise TypeError(
+            f"slice limit_indices must be less than or equal to operand shape, got {limit_index} for {shape}"
+        )
+    return lax.slice_in_dim(operand, start_index, limit_index, stride, axis)
+
+
 FUNCTIONS = {name: of_one_dtype(name) for name in OF_ONE_DTYPE}
 FUNCTIONS.update(
+    concatenate=counted_from_start("concatenate", 1, "dimension", TypeError),
+    broadcasted_iota=counted_from_start("broadcasted_iota", 2, "dimension", ValueError),
+    rev=counted_from_start("rev", 1, "dimensions", TypeError),
+    reduce=counted_from_start("reduce", 3, "dimensions", ValueError),
+    **{name: counted_from_start(name, 1, "axis", ValueError) for name in OF_ONE_AXIS},
+    **{name: counted_from_start(name, 1, "axes", ValueError) for name in REDUCTIONS},
+    dot_general=dot_general, fori_loop=fori_loop, slice_in_dim=slice_in_dim,
     pow=power, abs=absolute, select=select, pad=pad, dynamic_slice=with_positions("dynamic_slice", 1),
     dynamic_update_slice=with_positions("dynamic_update_slice", 2),
 )  # fmt: skip

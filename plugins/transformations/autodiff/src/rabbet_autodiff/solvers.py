@@ -71,7 +71,8 @@ def as_wanted(
     pairs = zip([typeof(x) for x in wanted], avals, strict=True)
     wanted = [w.update(dtype=a.dtype) if w.weak_type else w for w, a in pairs]
     same_types(who, "solve", solve, avals, wanted, treedef)
-    return out
+    solution = tree.unflatten(out_tree, [array_or_tracer(x) for x in leaves])
+    return (solution, out[1]) if has_aux else solution
 
 
 def not_a_pair(who: str, what: str, fun: Callable[..., Any], out_tree: Any) -> Exception:

@@ -11,6 +11,7 @@ numbers from element to element.
 
 import numpy as np
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.cost import Cost
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
@@ -57,7 +58,7 @@ def cumulative(name, accepts, doc, *, kinds=()):
     def abstract(x, axis, reverse=False):
         accept(name, accepts, x)
         if not 0 <= axis < x.ndim:
-            raise ValueError(f"{name}: axis {axis} is out of range for {x.str_short()}")
+            raise ShapeError(f"{name}: axis {axis} is out of range for {x.str_short()}")
         return x
 
     primitive = Primitive(name, abstract, kinds=kinds, doc=doc)

@@ -12,6 +12,7 @@ from math import log2
 
 import numpy as np
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.extend.cost import Cost
 from rabbet.extend.passes import stage
 from rabbet.extend.primitive import (
@@ -45,16 +46,16 @@ ORDERED, REALS = "iufcb", "iufb"
 
 def sort_aval(*operands, dimension, is_stable, num_keys):
     if not operands:
-        raise TypeError("sort needs at least one array")
+        raise ShapeError("sort needs at least one array")
     first = operands[0]
     for other in operands[1:]:
         if other.shape != first.shape:
             shown = ", ".join([a.str_short() for a in operands])
-            raise TypeError(f"sort: all arrays must have one shape, got {shown}")
+            raise ShapeError(f"sort: all arrays must have one shape, got {shown}")
     if not 0 <= dimension < first.ndim:
-        raise ValueError(f"sort: dimension {dimension} is out of range for {first.str_short()}")
+        raise ShapeError(f"sort: dimension {dimension} is out of range for {first.str_short()}")
     if not 1 <= num_keys <= len(operands):
-        raise ValueError(
+        raise ShapeError(
             f"sort: num_keys must be from 1 to the number of arrays, {len(operands)}, got {num_keys}"
         )
     accept("sort keys", ORDERED, *operands[:num_keys])
@@ -227,13 +228,13 @@ def jvp_sort(op, *operands):
 def top_k_aval(x, k):
     accept("top_k", REALS, x)
     if not x.ndim:
-        raise TypeError(f"top_k needs an array with at least one dimension, got {x.str_short()}")
+        raise ShapeError(f"top_k needs an array with at least one dimension, got {x.str_short()}")
     if not 0 <= k <= x.shape[-1]:
-        raise ValueError(
+        raise ShapeError(
             f"top_k: k must be from 0 to the size of the last dimension of {x.str_short()}, got {k}"
         )
     if exceeds(x.shape[-1], 2**31):
-        raise ValueError(f"top_k: positions are int32, and {x.str_short()} has more; use numpy.argsort")
+        raise ShapeError(f"top_k: positions are int32, and {x.str_short()} has more; use numpy.argsort")
     shape_out = (*x.shape[:-1], k)
     return x.update(shape=shape_out), x.update(shape=shape_out, dtype=np.dtype("int32"), weak_type=False)
 

@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 from rabbet import lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.passes import at_each_place, stage, without_calls
 from rabbet.extend.primitive import (
     Batched,
@@ -46,9 +47,9 @@ def check_computation(name, computation, operands, inits):
     for x, init in zip(operands, inits, strict=True):
         if x.shape != first.shape:
             shown = ", ".join([a.str_short() for a in operands])
-            raise TypeError(f"{name}: all arrays must have one shape, got {shown}")
+            raise ShapeError(f"{name}: all arrays must have one shape, got {shown}")
         if init.shape or init.dtype != x.dtype:
-            raise TypeError(
+            raise DTypeError(
                 f"{name}: the initial value for {x.str_short()} must be a scalar of its dtype, got "
                 f"{init.str_short()}"
             )
@@ -56,7 +57,7 @@ def check_computation(name, computation, operands, inits):
     for what, avals in (("takes", computation.in_avals), ("returns", computation.out_avals)):
         if [(a.dtype, a.shape) for a in avals] != (wanted * 2 if what == "takes" else wanted):
             shown, of = (", ".join([a.str_short() for a in some]) for some in (avals, operands))
-            raise TypeError(
+            raise ShapeError(
                 f"{name}: the computation combines two elements of {of} to one, but it {what} {shown}"
             )
 

@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from rabbet import dtypes
+from rabbet.errors import ShapeError
 from rabbet.extend.cost import Cost
 from rabbet.extend.primitive import (
     Batched,
@@ -61,12 +62,12 @@ def conv_aval(
     }  # fmt: skip
     for what, values in per_dim.items():
         if len(values) != x.ndim - 2:
-            raise ValueError(
+            raise ShapeError(
                 f"{shown}: {what} {values} is of length {len(values)}; give one per spatial dimension, "
                 f"{x.ndim - 2}"
             )
         if what != "padding" and any(v < 1 for v in values):
-            raise ValueError(f"{shown}: {what} {values} must be positive")
+            raise ShapeError(f"{shown}: {what} {values} must be positive")
     check_groups(shown, x, w, numbers, feature_group_count, batch_group_count)
     sizes = [0] * x.ndim
     sizes[numbers.out_spec[0]] = x.shape[numbers.lhs_spec[0]] // batch_group_count
@@ -76,7 +77,7 @@ def conv_aval(
         window_strides, padding, lhs_dilation, rhs_dilation, strict=True,
     ):  # fmt: skip
         if windows.spread(n, per[2]) + sum(per[1]) < 0:
-            raise ValueError(f"{shown}: padding {padding} cuts off more than there is")
+            raise ShapeError(f"{shown}: padding {padding} cuts off more than there is")
         sizes[o] = windows.out_size(n, k, *per)
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
     weak = x.weak_type and w.weak_type and preferred_element_type is None
@@ -86,13 +87,13 @@ def conv_aval(
 def check_ranks(shown, x, w, numbers):
     """Refuse operands of different ranks, and dimension numbers that are not permutations of theirs."""
     if x.ndim != w.ndim or x.ndim < 2:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: both must have one rank, two more than there are spatial dimensions, but they have "
             f"{x.ndim} and {w.ndim}"
         )
     for name, spec in zip(numbers._fields, numbers, strict=True):
         if sorted(spec) != list(range(x.ndim)):
-            raise ValueError(
+            raise ShapeError(
                 f"{shown}: {name} {tuple(spec)} of dimension_numbers must name each of the dimensions 0 to "
                 f"{x.ndim - 1} once"
             )
@@ -101,14 +102,14 @@ def check_ranks(shown, x, w, numbers):
 def check_groups(shown, x, w, numbers, feature_groups, batch_groups):
     """Refuse sizes that groups do not divide, or that do not belong together."""
     if feature_groups < 1 or batch_groups < 1 or (feature_groups > 1 and batch_groups > 1):
-        raise ValueError(
+        raise ShapeError(
             f"{shown}: feature_group_count {feature_groups} and batch_group_count {batch_groups} must be "
             "positive, and one of them 1"
         )
     batch, features = x.shape[numbers.lhs_spec[0]], x.shape[numbers.lhs_spec[1]]
     made, taken = w.shape[numbers.rhs_spec[0]], w.shape[numbers.rhs_spec[1]]
     if features != taken * feature_groups:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: the operand has {features} features (dimension {numbers.lhs_spec[1]}), the kernel "
             f"takes {taken} (dimension {numbers.rhs_spec[1]}) in each of {feature_groups} feature groups; "
             f"{features} should be {taken * feature_groups}. Are the dimension numbers right? They are "
@@ -116,12 +117,12 @@ def check_groups(shown, x, w, numbers, feature_groups, batch_groups):
         )
     for groups, name in ((feature_groups, "feature_group_count"), (batch_groups, "batch_group_count")):
         if made % groups:
-            raise TypeError(
+            raise ShapeError(
                 f"{shown}: the kernel makes {made} features (dimension {numbers.rhs_spec[0]}), which "
                 f"{name} {groups} does not divide"
             )
     if batch % batch_groups:
-        raise TypeError(
+        raise ShapeError(
             f"{shown}: the operand has {batch} examples (dimension {numbers.lhs_spec[0]}), which "
             f"batch_group_count {batch_groups} does not divide"
         )

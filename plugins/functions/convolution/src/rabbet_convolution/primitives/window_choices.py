@@ -9,6 +9,7 @@ single operation of StableHLO.
 from functools import reduce
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import (
     Batched,
     Dual,
@@ -31,7 +32,7 @@ def gather_aval(t, x, window, largest):
     accept("select_and_gather_add", REALS, x)
     windows.check("select_and_gather_add", x, window)
     if t.shape != x.shape:
-        raise TypeError(
+        raise ShapeError(
             f"select_and_gather_add reads {t.str_short()} where {x.str_short()} has its extremes; both must "
             "have one shape"
         )
@@ -49,7 +50,7 @@ def scatter_aval(source, x, window, largest):
     windows.check("select_and_scatter_add", x, window)
     out = windows.out_shape(x.shape, window)
     if source.shape != out:
-        raise TypeError(
+        raise ShapeError(
             f"select_and_scatter_add: the source has the type {source.str_short()}, the windows over "
             f"{x.str_short()} the places {out}"
         )

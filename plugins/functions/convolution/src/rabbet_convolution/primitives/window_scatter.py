@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from rabbet import lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.passes import at_each_place
 from rabbet.extend.primitive import Primitive, ShapedArray, broadcast_in_dim, full_of_type, pad
 from rabbet.extend.transform import typeof
@@ -25,14 +26,14 @@ def select_and_scatter_aval(x, source, init, select, scatter, window):
     windows.check(name, x, window)
     out = windows.out_shape(x.shape, window)
     if source.shape != out or source.dtype != x.dtype or init.dtype != x.dtype or init.shape:
-        raise TypeError(
+        raise DTypeError(
             f"{name} of {x.str_short()}: the source must have the shape {out} and the operand's dtype, the "
             f"initial value too, as a scalar; got {source.str_short()} and {init.str_short()}"
         )
     check_computation(name, scatter, [x], [init])
     (chosen,) = select.out_avals
     if chosen.dtype != BOOL or chosen.shape:
-        raise TypeError(f"{name}: the selection must return a boolean scalar, got {chosen.str_short()}")
+        raise ShapeError(f"{name}: the selection must return a boolean scalar, got {chosen.str_short()}")
     return x.update(weak_type=False)
 
 

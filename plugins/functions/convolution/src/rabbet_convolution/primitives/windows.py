@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import pad
 from rabbet.extend.primitive import slice as slice_
 from rabbet.extend.rules import int_array
@@ -147,14 +148,14 @@ def check(name, aval, window):
     names = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
     for what, values in zip(names, window, strict=True):
         if len(values) != aval.ndim:
-            raise ValueError(
+            raise ShapeError(
                 f"{shown}: {what} {values} is of length {len(values)}; give one per dimension, {aval.ndim}"
             )
         if what != "padding" and any(v < 1 for v in values):
-            raise ValueError(f"{shown}: {what} {values} must be positive")
+            raise ShapeError(f"{shown}: {what} {values} must be positive")
     sizes = [
         spread(n, b) + sum(p)
         for n, p, b in zip(aval.shape, window.padding, window.base_dilation, strict=True)
     ]
     if any(size < 0 for size in sizes):
-        raise ValueError(f"{shown}: padding {window.padding} cuts off more than there is")
+        raise ShapeError(f"{shown}: padding {window.padding} cuts off more than there is")

@@ -10,6 +10,7 @@ import enum
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import obeys_out_sharding
 from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis, new_axis, no_tangent
 from rabbet.extend.transform import refusing, typeof
@@ -91,12 +92,12 @@ def rng_uniform_aval(a, b, shape):
         if dtypes.kind(bound.dtype) not in "iuf":
             raise TypeError(f"rng_uniform takes bounds that are integers or floats, got {bound.str_short()}")
     if a.dtype != b.dtype:
-        raise TypeError(
+        raise DTypeError(
             f"rng_uniform takes bounds of one dtype, got {a.str_short()}, {b.str_short()}; convert one of "
             "them with astype"
         )
     if a.shape or b.shape:
-        raise TypeError(f"rng_uniform: the bounds must be scalars, got {a.str_short()}, {b.str_short()}")
+        raise ShapeError(f"rng_uniform: the bounds must be scalars, got {a.str_short()}, {b.str_short()}")
     return ShapedArray(shape, a.dtype)
 
 
@@ -163,7 +164,7 @@ def rng_bit_generator(
         bits_primitive(
             key,
             shape=shape_of(shape, "rng_bit_generator"),
-            dtype=dtypes.canonicalize(dtype),
+            dtype=dtypes.requested(dtype),
             algorithm=RandomAlgorithm(algorithm),
         )
     )

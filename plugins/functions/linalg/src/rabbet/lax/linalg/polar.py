@@ -5,6 +5,7 @@ import operator
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
@@ -40,7 +41,7 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     matrices.matrices("qdwh", aval)
     m, n = aval.shape[-2:]
     if m < n:
-        raise ValueError(
+        raise ShapeError(
             f"qdwh takes matrices with at least as many rows as columns, got {aval.str_short()}; "
             "decompose the adjoint"
         )

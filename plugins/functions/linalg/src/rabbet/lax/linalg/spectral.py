@@ -3,6 +3,7 @@
 import operator
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
@@ -46,7 +47,7 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
     k = min(aval.shape[-2:])
     chosen = subset("svd", subset_by_index, k)
     if chosen is not None and compute_uv and full_matrices:
-        raise ValueError("svd: subset_by_index needs full_matrices=False or compute_uv=False")
+        raise ShapeError("svd: subset_by_index needs full_matrices=False or compute_uv=False")
     full = bool(full_matrices and compute_uv)
     out = primitives.svd.svd(x, full_matrices=full, compute_uv=bool(compute_uv), algorithm=algorithm)
     if chosen is not None:
@@ -145,7 +146,7 @@ def member(name, argument, enum, given):
         return enum(given)
     except ValueError:
         known = ", ".join([f"{enum.__name__}.{m}" for m in enum.__members__])
-        raise ValueError(f"{name}: {argument} must be one of {known}, got {given!r}") from None
+        raise ShapeError(f"{name}: {argument} must be one of {known}, got {given!r}") from None
 
 
 def subset(name, given, n):
@@ -154,5 +155,5 @@ def subset(name, given, n):
         return None
     start, end = [operator.index(i) for i in given]
     if not 0 <= start <= end <= n:
-        raise ValueError(f"{name}: subset_by_index must be (start, end) from 0 to {n}, got {(start, end)}")
+        raise ShapeError(f"{name}: subset_by_index must be (start, end) from 0 to {n}, got {(start, end)}")
     return None if (start, end) == (0, n) else (start, end)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, full_of_type, move_axis
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
@@ -65,7 +66,7 @@ def real_part(x):
 
 def _one_type(x, y):
     if x.shape != y.shape or x.dtype != y.dtype:
-        raise TypeError(f"times_or_zero takes two arrays of one type, got {x.str_short()}, {y.str_short()}")
+        raise ShapeError(f"times_or_zero takes two arrays of one type, got {x.str_short()}, {y.str_short()}")
     return x.strong()
 
 

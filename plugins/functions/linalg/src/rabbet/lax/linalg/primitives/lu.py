@@ -1,6 +1,7 @@
 """LU factors with partial pivoting, and what their pivots mean as a permutation."""
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import (
     Batched,
     Dual,
@@ -143,7 +144,7 @@ def batch_lu(op, x):
 def permutation_aval(pivots, permutation_size):
     accept("lu_pivots_to_permutation", "iu", pivots)
     if not pivots.ndim or pivots.shape[-1] > permutation_size:
-        raise ValueError(
+        raise ShapeError(
             "lu_pivots_to_permutation takes pivots of shape (..., k) with k <= permutation_size, got "
             f"{pivots.str_short()} and permutation_size={permutation_size}"
         )

@@ -8,6 +8,7 @@ few products of matrices that every transformation knows.
 """
 
 from rabbet import lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis, zero_tangent
 from rabbet.extend.rules import at_front
 from rabbet.extend.transform import refusing, typeof
@@ -69,7 +70,7 @@ def householder_product_aval(a, taus):
     m, n = a.shape[-2:]
     fits = taus.ndim == a.ndim - 1 and taus.shape[:-1] == a.shape[:-2] and m >= n >= taus.shape[-1]
     if not fits or taus.dtype != a.dtype:
-        raise ValueError(
+        raise DTypeError(
             "householder_product takes a of shape (..., m, n) and taus of shape (..., k) of one dtype, with "
             f"m >= n >= k and equal leading dimensions, got {a.str_short()} and {taus.str_short()}"
         )
@@ -126,13 +127,13 @@ def ormqr_aval(a, taus, c, left, transpose):
     fits = a.ndim == c.ndim == taus.ndim + 1 and a.shape[:-2] == c.shape[:-2] == taus.shape[:-1]
     if not fits or size != a.shape[-2] or taus.shape[-1] > min(a.shape[-2:]):
         wanted = "(..., m, l)" if left else "(..., l, m)"
-        raise ValueError(
+        raise ShapeError(
             f"ormqr with left={left} takes a of shape (..., m, n), taus of shape (..., k) with k <= min(m, "
             f"n) and c of shape {wanted}, with equal leading dimensions, got {a.str_short()}, "
             f"{taus.str_short()} and {c.str_short()}"
         )
     if not a.dtype == taus.dtype == c.dtype:
-        raise TypeError(
+        raise DTypeError(
             f"ormqr takes arrays of one dtype, got {a.str_short()}, {taus.str_short()} and {c.str_short()}"
         )
     return c.strong()

@@ -1,6 +1,7 @@
 """Systems of linear equations with a triangular matrix."""
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import Batched, Dual, Linear, Primitive, Zero, instantiate, move_axis
 from rabbet.extend.rules import at_front, same_dtype
 from rabbet.extend.transform import typeof
@@ -13,7 +14,7 @@ def triangular_solve_aval(a, b, left_side, lower, transpose_a, conjugate_a, unit
     n = b.shape[-2 if left_side else -1] if b.ndim >= 2 else None
     if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or n != a.shape[-1]:
         wanted = "(..., n, k)" if left_side else "(..., k, n)"
-        raise ValueError(
+        raise ShapeError(
             f"triangular_solve with left_side={left_side} takes a of shape (..., n, n) and b of shape "
             f"{wanted} with equal leading dimensions, got a: {a.str_short()}, b: {b.str_short()}"
         )
@@ -73,7 +74,7 @@ def applied(op, a, x):
 def transpose_triangular_solve(op, ct, a, b):
     """With respect to ``b``, in which it is linear: the solution with ``op(a)`` transposed."""
     if type(a) is Linear:
-        raise TypeError(
+        raise ShapeError(
             "triangular_solve is linear in b alone: it cannot be transposed with respect to the matrix a; "
             "differentiate it instead"
         )

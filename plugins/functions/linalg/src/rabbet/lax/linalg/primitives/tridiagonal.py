@@ -1,6 +1,7 @@
 """Systems of linear equations with a tridiagonal matrix."""
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import (
     Batched,
     Dual,
@@ -22,7 +23,7 @@ def tridiagonal_solve_aval(dl, d, du, b, perturb_singular=False):
     same_dtype("tridiagonal_solve", d, dl, du, b)
     if not dl.shape == d.shape == du.shape or b.ndim < 2 or b.shape[:-1] != d.shape:
         shown = ", ".join([f"{n}: {a.str_short()}" for n, a in (("dl", dl), ("d", d), ("du", du), ("b", b))])
-        raise ValueError(
+        raise ShapeError(
             "tridiagonal_solve takes three diagonals of shape (..., n) and right-hand sides of shape "
             f"(..., n, k) with equal leading dimensions, got {shown}"
         )
@@ -117,7 +118,7 @@ def shifted(x, steps, back=2):
 def transpose_tridiagonal_solve(op, ct, dl, d, du, b):
     """With respect to ``b``, in which it is linear: the solution with the transposed matrix."""
     if any(type(x) is Linear for x in (dl, d, du)):
-        raise TypeError(
+        raise ShapeError(
             "tridiagonal_solve is linear in b alone: it cannot be transposed with respect to a diagonal; "
             "differentiate it instead"
         )

@@ -1,6 +1,7 @@
 """Products and updates: a A A^T + b C, and the Cholesky factor of A + w w^T."""
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.primitive import Batched, Dual, Primitive, accept, full_of_type, instantiate, move_axis
 from rabbet.extend.rules import at_front, same_dtype
 from rabbet.extend.transform import typeof
@@ -14,7 +15,7 @@ def symmetric_product_aval(a, c, alpha, beta):
     matrices.matrices("symmetric_product", a)
     same_dtype("symmetric_product", a, c)
     if c.shape != (*a.shape[:-1], a.shape[-2]):
-        raise ValueError(
+        raise ShapeError(
             "symmetric_product takes a of shape (..., m, n) and c of shape (..., m, m), got "
             f"a: {a.str_short()}, c: {c.str_short()}"
         )
@@ -46,7 +47,7 @@ def cholesky_update_aval(r, w):
     same_dtype("cholesky_update", r, w)
     accept("cholesky_update", "f", r)
     if w.shape != r.shape[:-1]:
-        raise ValueError(
+        raise ShapeError(
             "cholesky_update takes an upper triangular matrix of shape (..., n, n) and a vector of shape "
             f"(..., n), got {r.str_short()} and {w.str_short()}"
         )
