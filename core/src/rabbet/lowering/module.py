@@ -323,23 +323,26 @@ class Function:
         # Most programs have no typed keys, so their equations need not be looked at one by one.
         made = (v for eqn in jaxpr.equations for v in eqn.outputs)
         keys = holds_keys(arguments) or holds_keys(made)
-        typed = self.module.spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
-        location = self.module.locations.name
+        spread = self.module.spread
+        typed = spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
+        place = self.module.locations.place
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
         ctx = context
         outer, outer_where, where, attributes, start = self.loc, ctx.where, None, None, 0
+        here: Any = None
         try:
             for eqn in jaxpr.equations:
                 if eqn.where is not where and eqn.where is not None:
                     where = ctx.where = eqn.where  # what a rule stages comes from this line, too
-                if eqn.where is not None:
-                    self.loc = location(where, self.path, eqn.op.primitive.name)
+                    here = place(where, self.path)
                     attributes = attributes_at(where) if type(where) is Scoped else None
                 inputs = [env[v] if type(v) is Var else self._literal(v) for v in eqn.inputs]
                 primitive = eqn.op.primitive
+                if eqn.where is not None:
+                    self.loc = here[primitive.name]
                 if attributes:
                     start = len(self.lines)
-                cut_up = self._partitioned(eqn, inputs) if self.module.spread else None
+                cut_up = self._partitioned(eqn, inputs) if spread else None
                 try:
                     if lacks is not None and (reason := lacks(Site(self, eqn))) is not None:
                         raise NotOfferedError(f"{primitive.name!r} on {self.module.platform!r}: {reason}")
@@ -443,7 +446,10 @@ class Function:
 
 def holds_keys(atoms: Any) -> Any:
     """Whether one of these variables and literals is an array of typed keys, or of codes."""
-    return any(v.aval.is_stored for v in atoms)
+    for v in atoms:  # noqa: SIM110 - a generator would cost as much again for each
+        if v.aval.is_stored:
+            return True
+    return False
 
 
 def decomposed(eqn: Equation, parts: Callable[..., Any]) -> ClosedJaxpr:

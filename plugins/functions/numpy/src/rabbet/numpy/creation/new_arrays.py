@@ -208,6 +208,8 @@ def known(name: str, value: Value) -> Any:
     Raises:
       ConcretizationTypeError: for a tracer.
     """
+    if type(value) is int or type(value) is float:
+        return value
     if type(value) is Tracer:
         raise ConcretizationTypeError(
             f"{name}: the length of the result depends on the value of {unknown(value, LENGTH)}"
@@ -248,9 +250,9 @@ def arange(
     if any(isinstance(v, SymbolicDimension) for v in (start, stop, step)):
         return on_device(of_symbolic_length(start, stop, step, dtype), device)
     given = [known("arange", v) for v in (start, stop, step) if v is not None]
-    if any(dtypes.kind(typeof(v).dtype) == "c" for v in given):
+    asked, dtype = dtype, dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
+    if (asked is not None or dtypes.kind(dtype) == "c") and any(map(is_complex, given)):
         raise TypeError(f"arange: complex numbers have no order, got {given}")
-    dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonicalize(dtype)
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -264,6 +266,10 @@ def arange(
         with config.override(transfer_guard_host_to_device=None):
             return asarray(dtypes.host_cast(host, dtype), dtype, device=device)
     return asarray(dtypes.host_cast(host, dtype), dtype, device=device)
+
+
+def is_complex(value: Value) -> bool:
+    return dtypes.kind(typeof(value).dtype) == "c"
 
 
 def of_symbolic_length(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
