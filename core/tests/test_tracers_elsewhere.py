@@ -80,3 +80,6 @@ def test_a_tracer_has_no_hash():
     for use in (hash, cached, lambda t: {t: 1}, lambda t: t in {1.0}):
         with pytest.raises(TypeError, match="unhashable type"):
             toys.jit(use)(1.0)
+        with pytest.raises(TypeError, match="unhashable type") as caught:
+            lax.fori_loop(0, 2, lambda i, x, use=use: use(x), 1.0)
+        assert "use a name or an index as the key" in caught.value.__notes__[0]

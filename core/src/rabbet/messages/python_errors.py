@@ -24,18 +24,29 @@ KINDS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, Na
 INNER = tuple(f"rabbet.{row}." for row in ("runtime", "trace", "rules", "program", "messages", "lowering"))
 PUBLIC = ("rabbet.runtime.arrays.array",)  # but there
 LIBRARIES = {"numpy", "jaxlib", "ml_dtypes", "scipy"}
+# Arrays are no ``collections.abc.Hashable``, so ``hash(x)`` is refused by Python, which says the type alone.
+UNHASHABLE = {
+    "unhashable type: 'Tracer'": "a traced array has no value to look up by; use a name or an index as the "
+    "key, leave it out of what functools.lru_cache is called with, or make the argument static "
+    "(static_argnames)",
+    "unhashable type: 'Array'": "an array has no hash, since == compares elements; use x.item() of a number, "
+    "a tuple of x.tolist(), or a name as the key",
+}
 _RAISING = {dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in dis.opmap}
 _HAS_REST, _HAS_NAMED = 0x04, 0x08  # flags of code: it takes *args, **kwargs
 
 
 def note_of(error: Exception | Value) -> Any:
-    """``in top_k(operand=f32[2,3], k=None)`` for an error of Python's own that came out of Rabbet's code;
-    None for all others. Call it where the traceback begins with Rabbet's frames.
+    """``in top_k(operand=f32[2,3], k=None)`` for an error of Python's own that came out of Rabbet's code, and
+    what to do instead for an array that was hashed; None for all others. Call it where the traceback begins
+    with Rabbet's frames.
     """
     if not isinstance(error, KINDS) or type(error).__module__ != "builtins":
         return None
     if getattr(_noting, "now", False):  # raised by the repr of an argument of a note that is being made
         return None
+    if type(error) is TypeError and (instead := UNHASHABLE.get(str(error))) is not None:
+        return instead
     frames, traceback = [], error.__traceback__
     while traceback is not None:
         frames.append(traceback)
