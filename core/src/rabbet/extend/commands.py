@@ -54,6 +54,44 @@ def package_of(function: Any) -> str:
     return discovery.CORE_DISTRIBUTION if first == "rabbet" else first
 
 
+def missing_program(program: str, module: bool = False) -> str | None:
+    """Why Python cannot run what a command line names: no file, a folder without ``__main__.py``, a file that
+    may not be read, a module that is not there. None where nothing is missing.
+
+    Args:
+      program: a path, or with ``module`` the name of a module.
+
+    Example:
+      >>> from rabbet.extend.commands import missing_program
+      >>> missing_program("trian.py"), missing_program("json.tool", module=True)
+      ("there is no file 'trian.py'", None)
+    """
+    import os
+
+    if module:
+        import importlib.util
+        import sys
+
+        there = sys.path[:]
+        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+        try:
+            found = importlib.util.find_spec(program.partition(".")[0])  # to ask for more would import this
+        except (ImportError, ValueError, AttributeError):
+            found = None
+        finally:
+            sys.path[:] = there
+        if os.path.isfile(program):
+            return f"{program!r} is a file: leave out -m"
+        return None if found else f"there is no module {program!r}"
+    if not os.path.exists(program):
+        return f"there is no file {program!r}"
+    if os.path.isdir(program) and not os.path.exists(os.path.join(program, "__main__.py")):
+        return f"{program!r} is a folder without a __main__.py; give a file"
+    if not os.access(program, os.R_OK):
+        return f"{program!r} may not be read by this user"
+    return None
+
+
 def is_core_name(name: str) -> bool:
     """Whether ``rb.<name>`` is core's own, so that no package can offer it.
 
@@ -172,6 +210,7 @@ __all__ = [
     "entry_point_groups",
     "explain_error",
     "is_core_name",
+    "missing_program",
     "package_of",
     "plugin_hooks",
     "plugin_manager",

@@ -1,5 +1,6 @@
 """``rabbet launch``."""
 
+import io
 import os
 import re
 import signal
@@ -8,6 +9,8 @@ import sys
 import time
 
 import pytest
+from rabbet_distributed.coordinator import LEVEL, _quiet
+from rabbet_distributed.launch import Lines
 
 pytestmark = [pytest.mark.library, pytest.mark.needs("cpu")]
 
@@ -45,7 +48,22 @@ def test_all_are_started_again(together, tmp_path):
 
 def test_a_program_that_is_not_there(together):
     status, said = launch(together, "-n", "1", "nowhere.py")
-    assert status == 2 and "[0]" in said and "nowhere.py" in said
+    assert (status, said) == (2, "rabbet launch: there is no file 'nowhere.py'\n")
+
+
+def test_what_libraries_say_where_all_is_well_is_left_out():
+    out = io.StringIO()
+    lines = Lines(0, out)
+    lines.add(b"[Gloo] Rank 0 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1\nus")
+    lines.add(b"er\nW1128 coordination_service.cc:185] Using experimental recoverable task feature. The\n")
+    lines.add(b"[Gloo] Error\n")
+    assert out.getvalue() == "[0] user\n[0] [Gloo] Error\n"
+
+
+@pytest.mark.parametrize("level", [None, "0", "1", "3"])
+def test_the_coordinator_warns_where_the_user_wants_it(level):
+    given = {"A": "b"} if level is None else {LEVEL: level}
+    assert _quiet(given)[LEVEL] == (level if level in ("0", "3") else "2")
 
 
 def eventually_gone(pid):

@@ -6,8 +6,11 @@ import runpy
 import sys
 import traceback
 
+from rabbet.extend.commands import missing_program
+
 import rabbet_jax
 
+RUNPY = runpy.run_path.__code__.co_filename
 HELP = "run a program written for JAX on Rabbet"
 
 
@@ -47,16 +50,31 @@ def serve(args):
 
 def run(args):
     """The command ``rabbet run-jax``: the program's errors are shown as Python shows them."""
+    fault = missing_program(args.program, args.module)
+    if fault:
+        print(f"rabbet run-jax: {fault}", file=sys.stderr)
+        return 2
     try:
         serve(args)
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        traceback.print_exception(error.with_traceback(_of_program(error.__traceback__)))
         return 1
     return 0
+
+
+def _of_program(trace):
+    """A traceback from the program's first frame on: without this module's and those of ``runpy``."""
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, RUNPY):
+        trace = trace.tb_next
+    return trace
 
 
 def main():
     """``python -m rabbet_jax``."""
     parser = argparse.ArgumentParser(prog="python -m rabbet_jax", description=HELP)
     add_arguments(parser)
-    serve(parser.parse_args())
+    args = parser.parse_args()
+    fault = missing_program(args.program, args.module)
+    if fault:
+        parser.exit(2, f"python -m rabbet_jax: {fault}\n")
+    serve(args)

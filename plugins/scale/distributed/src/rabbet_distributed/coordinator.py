@@ -8,6 +8,7 @@ pipe.
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from rabbet.errors import RabbetError
 from rabbet_distributed.connections import ESTABLISHED, connections
 
 PAUSE = 0.1
+LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 class CoordinatorError(RabbetError, RuntimeError):
@@ -55,6 +57,7 @@ class Coordinator:
             [*command, json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=_quiet(os.environ),
             start_new_session=True,  # Ctrl-C is for the programs
             encoding="utf-8",
             errors="replace",
@@ -77,6 +80,15 @@ class Coordinator:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(within)
         return self.process.returncode is not None
+
+
+def _quiet(environment):
+    """The environment of the coordinator, where XLA warns of what is meant: tasks that may be lost. A level
+    that the user chose stays.
+    """
+    if environment.get(LEVEL, "1") != "1":  # which is Rabbet's own choice
+        return dict(environment)
+    return {**environment, LEVEL: "2"}
 
 
 def attached(port):

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from rabbet.extend.commands import missing_program
+
 from rabbet_distributed.coordinator import Coordinator
 from rabbet_distributed.signed_messages import VARIABLE
 
@@ -22,6 +24,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SET_DEATH_SIGNAL = 1  # of Linux's prctl
 MOST_WAITING = 65536  # bytes of a line that has not ended yet
 COLOURS = (36, 33, 32, 35, 34, 31)
+# What libraries of C++ say where all is well.
+SAID_IN_VAIN = (b"[Gloo] Rank ", b"Using experimental recoverable task feature")
 
 
 def add_arguments(parser):
@@ -57,6 +61,10 @@ def run(args):
     """Run the program; return its exit status: that of the process that failed first, or 0."""
     if args.processes < 1:
         print("rabbet launch: -n must be at least 1", file=sys.stderr)
+        return 2
+    fault = missing_program(args.program, args.module)
+    if fault:
+        print(f"rabbet launch: {fault}", file=sys.stderr)
         return 2
     program = [sys.executable, "-u", *(["-m"] if args.module else []), args.program, *args.arguments]
     with Workers(program, args) as workers:
@@ -279,7 +287,8 @@ class Lines:
         """Pass on what is complete, and of a line without an end what is long."""
         *lines, self.rest = (self.rest + block).split(b"\n")
         for line in lines:
-            self.write(line)
+            if not any(text in line for text in SAID_IN_VAIN):
+                self.write(line)
         if len(self.rest) > MOST_WAITING:
             self.end()
 

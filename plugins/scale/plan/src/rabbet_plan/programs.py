@@ -79,6 +79,8 @@ def load(program: str, function: str | None = None) -> Program:
     named, colon, inner = program.partition(":")
     if colon and not os.path.exists(program):
         program, function = named, function or inner
+    if os.path.isdir(program) and not os.path.exists(os.path.join(program, "__init__.py")):
+        raise ConfigError(f"{program!r} is a folder; give a file that ends in .py, or a module")
     module = from_file(program) if program.endswith(".py") else from_name(program)
     wanted = function or FUNCTION
     if ":" in wanted:

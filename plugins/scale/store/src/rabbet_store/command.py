@@ -1,5 +1,8 @@
 """``rabbet store``: which checkpoints a folder has, and whether they are whole."""
 
+import os
+import sys
+
 import numpy as np
 from rabbet.extend.commands import print_table
 
@@ -24,6 +27,9 @@ def add_arguments(parser):
 
 def run(args):
     """Do it; the exit status is 1 where something is damaged or missing."""
+    if args.action != "from-orbax" and not os.path.isdir(args.folder):
+        print(f"rabbet store {args.action}: there is no folder {args.folder}", file=sys.stderr)
+        return 1
     checkpoints = Checkpoints(args.folder)
     steps = checkpoints.steps() if args.step is None else [args.step]
     if args.action == "clean":
@@ -43,7 +49,8 @@ def run(args):
 def converted(checkpoints, args):
     """Read or write a checkpoint of Orbax's."""
     if args.other is None or (args.action == "from-orbax" and args.step is None):
-        print(f"rabbet store {args.action} FOLDER ORBAX-FOLDER --step N")
+        which = " --step N: which step it becomes" if args.action == "from-orbax" else "[--step N]"
+        print(f"rabbet store {args.action}: give FOLDER ORBAX-FOLDER {which.strip()}", file=sys.stderr)
         return 2
     try:
         if args.action == "from-orbax":

@@ -7,6 +7,7 @@ package adds one by an entry point in the group ``rabbet.commands``. With `rich`
 
 import argparse
 import contextlib
+import signal
 import sys
 
 import rabbet
@@ -57,6 +58,14 @@ def main(argv=None) -> int:
     except BrokenPipeError:  # `rabbet plugins | head`
         sys.stderr.close()
         return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"rabbet {args.command}: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"rabbet {args.command}: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def of_packages():
