@@ -54,7 +54,7 @@ def test_a_program_that_is_not_there(together):
 def test_what_libraries_say_where_all_is_well_is_left_out():
     out = io.StringIO()
     lines = Lines(0, out)
-    lines.add(b"[Gloo] Rank 0 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1\nus")
+    lines.add(b"[Gloo] Rank 0 is connected to 1 peer ranks. Expected number: 1\nus")
     lines.add(b"er\nW1128 coordination_service.cc:185] Using experimental recoverable task feature. The\n")
     lines.add(b"[Gloo] Error\n")
     assert out.getvalue() == "[0] user\n[0] [Gloo] Error\n"
