@@ -7,15 +7,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from rabbet import tree
-from rabbet.errors import TreeError
 from rabbet.extend.functions import folded
 
-from rabbet_store import locks, manifest, structure, structure_checks
+from rabbet_store import locks, manifest, structure
 from rabbet_store.arrays import Reader
 from rabbet_store.errors import CheckpointError
 from rabbet_store.leaves import leaves_of
-from rabbet_store.loading import NOT_GIVEN, Loading, places_for
+from rabbet_store.loading import State, check_load
 from rabbet_store.writing import Writing, remove_old
 
 FINAL = re.compile(r"step-(-?\d+)")
@@ -184,13 +182,7 @@ class Checkpoints:
           >>> checkpoints.load(like={"params": np.ones(2)}, partial=True)
           {'params': array([1., 1.])}
         """
-        for name, given in (("partial", partial), ("plain", plain)):
-            if type(given) is not bool:
-                raise TypeError(f"{name} must be True or False, got {given!r:.60}")
-        if partial and like is None:
-            raise TypeError("partial=True says what to do with `like`, which is missing")
-        if plain and like is not None:
-            raise TypeError("plain=True is for loading without `like`")
+        check_load(like, partial, plain)
         if step is not None:
             return self._load(number(step, "step"), like, shardings, partial, plain)
         while True:
@@ -210,24 +202,7 @@ class Checkpoints:
 
     def _load(self, step, like, shardings, partial, plain):
         folder = self.path(step)
-        body = manifest.read(folder)
-        rows, nodes = body["leaves"], body["tree"]
-        if like is None:
-            wanted = [NOT_GIVEN] * len(rows)
-            whole = structure.put_together(nodes, range(len(rows)), plain)
-            try:
-                order, shape = tree.flatten(whole)
-            except TreeError as error:  # as of keys that cannot be sorted, which no state had
-                raise CheckpointError(f"the checkpoint of step {step} is no state: {error}") from None
-        else:
-            expected, found = structure.taken_apart(like)
-            shape = tree.structure(like)
-            order = structure_checks.fitted(step, nodes, expected, partial=partial, loose=body["format"] == 1)
-            wanted = [x for _, _, x in found]
-        places = places_for(shardings, shape, wanted)
-        chosen = [rows[i] for i in order]
-        loading = [Loading(folder, *each) for each in zip(chosen, wanted, places, strict=True)]
-        return shape.unflatten([each.finish() for each in loading])
+        return State(step, manifest.read(folder), folder, like, shardings, partial, plain).finish()
 
     @folded
     def verify(self, step: int | None = None) -> int:

@@ -30,12 +30,14 @@ class Leaf:
         return "value" not in self.row and bool(self.parts) and 0 not in self.row["shape"]
 
 
-def leaves_of(found):
-    """``Leaf`` objects for triples of steps, a name and a value."""
+def leaves_of(found, all_parts=False):
+    """``Leaf`` objects for triples of steps, a name and a value: with the parts that this process writes of
+    one copy of all, or with ``all_parts`` each that it has.
+    """
     for _, _, x in found:
         if isinstance(x, Array) and not x.aval.is_extended and not on_host(x):
             x.copy_to_host_async()
-    return [leaf_of(i, name, x) for i, (_, name, x) in enumerate(found)]
+    return [leaf_of(i, name, x, all_parts) for i, (_, name, x) in enumerate(found)]
 
 
 def on_host(x):
@@ -43,7 +45,7 @@ def on_host(x):
     return x.sharding.platform == "cpu" if hasattr(x.sharding, "platform") else True
 
 
-def leaf_of(number, name, x):
+def leaf_of(number, name, x, all_parts):
     """A ``Leaf``, the one of this number in its tree."""
     row = {"name": name}
     if type(x) in scalars.TYPES:
@@ -51,18 +53,17 @@ def leaf_of(number, name, x):
     if isinstance(x, (np.ndarray, np.generic)):
         refuse_lossy(x, name)
         host = as_known(np.array(x), name)
-        parts = [((slice(None),) * host.ndim, host)] if rb.process_index() == 0 else []
+        parts = [((slice(None),) * host.ndim, host)] if all_parts or rb.process_index() == 0 else []
         part, kind = host.shape, "scalar" if isinstance(x, np.generic) else "numpy"
     elif isinstance(x, Array):
         kind = "array"
         refuse_addends(x, name)
         if x.aval.is_extended:
             row["extended"] = extended(x)
-            host, part, parts = parts_of_extended(x)
+            host, part, parts = parts_of_extended(x, all_parts)
         else:
             host, part = x, x.sharding.shard_shape(x.shape)
-            # Who has the first copy of a part writes it.
-            parts = [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == 0]
+            parts = [(s.index, np.array(s.data)) for s in own_shards(x, all_parts)]
             if x.aval.weak_type:
                 row["weak"] = True
     else:
@@ -86,12 +87,20 @@ def extended(x):
     return said
 
 
-def parts_of_extended(x):
+def own_shards(x, all_parts):
+    """Those that this process writes: each that it has once, or those of which it has the first copy."""
+    if all_parts:
+        by_place = {tuple([(i.start, i.stop) for i in s.index]): s for s in x.addressable_shards}
+        return list(by_place.values())
+    return [s for s in x.addressable_shards if s.replica_id == 0]
+
+
+def parts_of_extended(x, all_parts):
     """The array that stores it, the shape of its parts, and the parts."""
     stored = to_physical(x)
     more = (slice(None),) * (stored.ndim - x.ndim)
     part = (*x.sharding.shard_shape(x.shape), *stored.shape[x.ndim :])
-    shards = [s for s in x.addressable_shards if s.replica_id == 0]
+    shards = own_shards(x, all_parts)
     return stored, part, [((*s.index, *more), np.array(to_physical(s.data))) for s in shards]
 
 

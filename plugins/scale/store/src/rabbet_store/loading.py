@@ -11,7 +11,7 @@ from rabbet.extend.primitive import from_physical
 from rabbet.extend.sharding import Sharding
 from rabbet.sharding import SingleDeviceSharding
 
-from rabbet_store import arrays, scalars
+from rabbet_store import arrays, scalars, structure, structure_checks
 from rabbet_store.errors import CheckpointError
 
 NOT_GIVEN = object()
@@ -34,7 +34,7 @@ class Loading:
     """A leaf on its way from disk: its parts are being read from the beginning.
 
     Args:
-      folder: the checkpoint's.
+      folder: the checkpoint's, or what gives a reader for a row: ``reader(row)``.
       row: of the manifest.
       wanted: the leaf of ``like``, or NOT_GIVEN.
       place: a sharding, a device or None.
@@ -46,7 +46,7 @@ class Loading:
             self.value = scalars.decoded(row["value"])
             self.check_value(wanted)
             return
-        self.reader = arrays.Reader(folder, row)
+        self.reader = folder.reader(row) if hasattr(folder, "reader") else arrays.Reader(folder, row)
         shape, own = self.reader.shape, row.get("extended")
         self.shape = shape if own is None else shape[: len(shape) - own["dimensions"]]
         self.more = tuple([slice(0, n) for n in shape[len(self.shape) :]])
@@ -151,6 +151,45 @@ def extended_dtype(row, wanted):
     return found
 
 
+class State:
+    """What a table of contents and the arguments of ``Checkpoints.load`` ask for: leaves on their way, and
+    the tree that they become.
+    """
+
+    def __init__(self, step, body, source, like, shardings, partial, plain):
+        rows, nodes = body["leaves"], body["tree"]
+        if like is None:
+            wanted = [NOT_GIVEN] * len(rows)
+            whole = structure.put_together(nodes, range(len(rows)), plain)
+            try:
+                order, self.shape = tree.flatten(whole)
+            except TreeError as error:  # as of keys that cannot be sorted, which no state had
+                raise CheckpointError(f"the checkpoint of step {step} is no state: {error}") from None
+        else:
+            expected, found = structure.taken_apart(like)
+            self.shape = tree.structure(like)
+            order = structure_checks.fitted(step, nodes, expected, partial=partial, loose=body["format"] == 1)
+            wanted = [x for _, _, x in found]
+        places = places_for(shardings, self.shape, wanted)
+        chosen = [rows[i] for i in order]
+        self.leaves = [Loading(source, *each) for each in zip(chosen, wanted, places, strict=True)]
+
+    def finish(self):
+        """The tree."""
+        return self.shape.unflatten([each.finish() for each in self.leaves])
+
+
+def check_load(like, partial, plain):
+    """Refuse arguments of ``load`` that do not go together."""
+    for name, given in (("partial", partial), ("plain", plain)):
+        if type(given) is not bool:
+            raise TypeError(f"{name} must be True or False, got {given!r:.60}")
+    if partial and like is None:
+        raise TypeError("partial=True says what to do with `like`, which is missing")
+    if plain and like is not None:
+        raise TypeError("plain=True is for loading without `like`")
+
+
 def as_extended(values, dtype):
     """NumPy values as elements of a dtype that is no number format."""
     return from_physical(on_device(values, None), dtype=dtype)
@@ -185,4 +224,4 @@ def key(index):
     return tuple([(s.start, s.stop) for s in index])
 
 
-__all__ = ["NOT_GIVEN", "Loading", "places_for"]
+__all__ = ["Loading", "State", "check_load"]

@@ -1,0 +1,268 @@
+"""``PeerCheckpoints``: the last states of a program near its processes, each with copies at others."""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import rabbet as rb
+from rabbet.extend.functions import folded
+
+from rabbet_store import between_processes, parts_file, structure
+from rabbet_store.checkpoints import number
+from rabbet_store.errors import CheckpointError
+from rabbet_store.leaves import leaves_of
+from rabbet_store.loading import State, check_load
+from rabbet_store.manifest import FORMAT
+from rabbet_store.writing import agreed
+
+LEFT_SECONDS = 600
+NAME = re.compile(r"step(-?\d+)-([0-9a-f]{12})-(\d+)of(\d+)")
+
+
+class PeerCheckpoints:
+    """The last states of a program in a folder of each machine, most often in its memory, with copies of each
+    process's parts at other processes. After a failure the parts of a process that is gone come from them,
+    without a look at the shared store.
+
+    Each process writes all parts that its own devices have, so that those that are still there read only
+    their own. The copies go to the next process on another machine. Each file has a checksum for each part
+    and has its name once it is whole; a step counts when the parts of all processes are there. All processes
+    call ``save``, ``load``, ``steps`` and ``latest`` alike.
+
+    Args:
+      folder: on each machine; several processes of a machine may share it. One in the machine's memory, such
+        as ``/dev/shm/run7``, survives processes that are killed; one on a local disk also a restart of the
+        machine.
+      copies: at how many other processes the parts of each one are kept.
+      keep: how many steps to keep, at least 2: one of them is whole while the next one is written.
+
+    Example:
+      >>> import tempfile
+      >>> near = rb.store.PeerCheckpoints(tempfile.mkdtemp())
+      >>> near.save(1, {"w": rb.device_put(np.ones(3, np.float32)), "epoch": 4})
+      >>> near.load()
+      {'epoch': 4, 'w': Array([1., 1., 1.], dtype=float32)}
+    """
+
+    @folded
+    def __init__(self, folder: str | os.PathLike, *, copies: int = 1, keep: int = 2):
+        if number(copies, "copies") < 0:
+            raise ValueError(f"copies must be 0 or more, got {copies}")
+        if number(keep, "keep") < 2:
+            raise ValueError(
+                f"keep must be at least 2, got {keep}: a step is whole when all processes have written it, "
+                "and until then the one before is needed"
+            )
+        self.folder, self.copies, self.keep = Path(folder).absolute(), copies, keep
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def __repr__(self):
+        return f"PeerCheckpoints({str(self.folder)!r}, copies={self.copies}, keep={self.keep})"
+
+    # ------------------------------------------------------------------------------------------- writing
+    @folded
+    def save(self, step: int, state: Any, *, wait: bool = False) -> None:
+        """Keep a pytree as of a step. It returns when values are copied and the copies are sent; files are
+        written meanwhile. A step that is there already is written anew.
+
+        Args:
+          step: its number.
+          state: as for ``Checkpoints.save``; NumPy arrays are each process's own.
+          wait: return when it is written.
+
+        Raises:
+          CheckpointError: if the one before could not be written. TypeError, ValueError: as of
+            ``Checkpoints.save``.
+        """
+        step = number(step, "step")
+        self.wait()
+        nodes, found = structure.taken_apart(state)
+        leaves = leaves_of(found, all_parts=True)
+        token, index, count = agreed(secrets.token_bytes(6)), rb.process_index(), rb.process_count()
+        facts = {"format": FORMAT, "step": step, "tree": nodes, "leaves": [leaf.row for leaf in leaves]}
+        content = parts_file.packed(facts, leaves)
+        files = [(f"step{step}-{token}-{index}of{count}", content)]
+        if count > 1 and self.copies:
+            far = between_processes.distance(socket.gethostname())
+            for i in range(1, min(self.copies, count - 1) + 1):
+                steps = far * i % count or 1
+                came = between_processes.handed_on(content, steps)
+                files.append((f"step{step}-{token}-{(index - steps) % count}of{count}", came))
+        self._thread = threading.Thread(target=self._write, args=(files, token), name="rabbet-store-peers")
+        self._thread.start()
+        if wait:
+            self.wait()
+
+    def _write(self, files, token):
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files:
+                parts_file.write(self.folder / name, content)
+            self._remove_old(token)
+        except BaseException as error:
+            self._error = error
+
+    def _remove_old(self, token):
+        """Keep the newest ones, by when they were written: a step may be written again."""
+        newest = {}
+        for each in self._files():
+            with contextlib.suppress(OSError):
+                newest.setdefault(each[1], []).append((each[0].stat().st_mtime_ns, each[0]))
+        for left in self.folder.glob("step*.part"):  # by a process that was killed
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > LEFT_SECONDS:
+                    left.unlink()
+        ordered = sorted(newest, key=lambda t: (t == token, max(newest[t])), reverse=True)
+        for old in ordered[self.keep :]:
+            for _, path in newest[old]:
+                path.unlink(missing_ok=True)
+
+    @folded
+    def wait(self) -> None:
+        """Wait until this process has written what was saved.
+
+        Raises:
+          CheckpointError: if it could not.
+        """
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise CheckpointError(f"parts in {self.folder} could not be written: {error}") from error
+
+    # ------------------------------------------------------------------------------------------- reading
+    def _files(self):
+        """What is in the folder: path, token, step, the process whose parts they are, of how many."""
+        try:
+            names = sorted(os.listdir(self.folder))
+        except OSError:
+            return []
+        found = [(name, NAME.fullmatch(name)) for name in names]
+        return [(self.folder / n, m[2], int(m[1]), int(m[3]), int(m[4])) for n, m in found if m]
+
+    def _holders(self, checked):
+        """For each state that is whole its step, its token, and at which process the parts of each are; the
+        last one first. ``checked`` are the tokens whose files were read: those that are damaged are left out.
+        """
+        mine = [each for each in self._files() if each[1] not in checked or self._whole(each[0])]
+        tables = between_processes.gathered([each[1:] for each in mine])
+        by_token: dict = {}
+        for process, rows in enumerate(tables):
+            for token, step, owner, count in rows:
+                by_token.setdefault((step, token, count), {}).setdefault(owner, process)
+        whole = [(*key[:2], held) for key, held in by_token.items() if len(held) == key[2]]
+        return sorted(whole, key=lambda each: each[:2], reverse=True)
+
+    @staticmethod
+    def _whole(path):
+        try:
+            return parts_file.Parts(path).whole()
+        except (OSError, CheckpointError, ValueError):
+            return False
+
+    @folded
+    def steps(self) -> list[int]:
+        """The steps of which the parts of all processes are there, in order. All processes call it."""
+        self.wait()
+        return sorted({step for step, _, _ in self._holders(())})
+
+    @folded
+    def latest(self) -> int | None:
+        """The last of them, or None. All processes call it."""
+        return max(self.steps(), default=None)
+
+    @folded
+    def load(
+        self, step: int | None = None, *, like: Any = None, shardings: Any = None, partial: bool = False,
+        plain: bool = False,
+    ) -> Any:  # fmt: skip
+        """Read a state. What a process needs and does not have comes from others; the mesh and the number of
+        processes may be other ones than those that wrote it.
+
+        Args:
+          step: its number; None: the latest of which all parts are there, undamaged.
+          like, shardings, partial, plain: as for ``Checkpoints.load``.
+
+        Raises:
+          CheckpointError: where no step is whole, and as of ``Checkpoints.load``.
+        """
+        check_load(like, partial, plain)
+        self.wait()
+        step = None if step is None else number(step, "step")
+        checked: set = set()
+        while True:
+            found = [each for each in self._holders(checked) if step in (None, each[0])]
+            if not found:
+                what = "no step" if step is None else f"step {step} not"
+                raise CheckpointError(f"of {what} are all parts there, near the processes ({self.folder})")
+            if found[0][1] in checked:
+                return self._load(*found[0], like, shardings, partial, plain)
+            checked.add(found[0][1])  # its files are read now, and those that are damaged left out
+
+    def _load(self, step, token, holders, like, shardings, partial, plain):
+        me = rb.process_index()
+        mine = [path for path, t, *_ in self._files() if t == token]
+        own = [parts_file.Parts(path) for path in mine if self._whole(path)]
+        body = own[0].table if own else None
+        if not all(between_processes.gathered(bool(own))):  # who has nothing needs the table of contents
+            table = self._parts(token, 0).content_of_table() if holders[0] == me else None
+            body = json.loads(between_processes.from_one(table, holders[0]).tobytes())
+        readers = Readers(body["leaves"], own)
+        state = State(step, body, readers, like, shardings, partial, plain)
+        for owner in self._wanted(readers, holders, token):
+            mine = self._parts(token, owner).content if holders[owner] == me else None
+            own.append(parts_file.Parts(between_processes.from_one(mine, holders[owner])))
+        return state.finish()
+
+    def _parts(self, token, owner):
+        """The parts of a process, from the folder."""
+        return next(parts_file.Parts(p) for p, t, _, i, _ in self._files() if t == token and i == owner)
+
+    def _wanted(self, readers, holders, token):
+        """Of which processes somebody needs the parts."""
+        lacking = between_processes.gathered([[r.number, e] for r in readers.made for e in r.missing()])
+        if not any(lacking):
+            return []
+        me, tables = rb.process_index(), {}
+        for owner, process in holders.items():
+            if process == me:
+                tables[owner] = [[n, e] for n, e, *_ in self._parts(token, owner).table["parts"]]
+        everyone = {int(o): rows for each in between_processes.gathered(tables) for o, rows in each.items()}
+        wanted, seen = set(), set()
+        needs = [need for each in lacking for need in each]
+        for owner in sorted(everyone):
+            for n, have in everyone[owner]:
+                key = (n, *map(tuple, have))
+                meets = any(
+                    n == m and all(max(a, c) < min(b, d) for (a, b), (c, d) in zip(have, ends, strict=True))
+                    for m, ends in needs
+                )
+                if meets and key not in seen:
+                    seen.add(key)
+                    wanted.add(owner)
+        return sorted(wanted)
+
+
+class Readers:
+    """Gives ``Loading`` a reader for each row, and knows those that it made."""
+
+    def __init__(self, rows, held):
+        self.numbers = {id(row): i for i, row in enumerate(rows)}
+        self.held, self.made = held, []
+
+    def reader(self, row):
+        """The reader of a row."""
+        self.made.append(parts_file.PartReader(row, self.numbers[id(row)], self.held))
+        return self.made[-1]
+
+
+__all__ = ["PeerCheckpoints"]

@@ -1,0 +1,128 @@
+"""Checkpoints near the processes, with copies at others, and tiers of several kinds."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+
+store = pytest.importorskip("rabbet.store")
+pytestmark = pytest.mark.needs("store", "distributed", "sharding", "random")
+PROGRAM = Path(__file__).parent / "programs" / "peers.py"
+
+
+def started(count, root, *arguments):
+    """As many processes, each in a session of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {
+        **os.environ, "RABBET_PLATFORMS": "cpu", "RABBET_NUM_CPU_DEVICES": "1",
+        "RABBET_NUM_PROCESSES": str(count), "RABBET_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+    }  # fmt: skip
+    return [
+        subprocess.Popen(
+            [sys.executable, PROGRAM, root, *map(str, arguments)], start_new_session=True, text=True,
+            env={**env, "RABBET_PROCESS_ID": str(i)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def killed(children):
+    for child in children:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+
+
+def ended(children):
+    try:
+        said = [child.communicate(timeout=120)[0] for child in children]
+    finally:
+        killed(children)
+    assert all("all is well" in each for each in said), "\n".join(said)
+
+
+def test_what_a_killed_machine_had_comes_from_its_peer(tmp_path):
+    children = started(2, tmp_path, "save")
+    try:
+        for child in children:
+            for line in child.stdout:
+                if "saved" in line:
+                    break
+            else:
+                pytest.fail("it did not save")
+    finally:
+        killed(children)
+    shutil.rmtree(tmp_path / "machine-1")  # its memory is gone with it
+    ended(started(2, tmp_path, "load", 3))
+    ended(started(1, tmp_path, "load", 3))  # over fewer devices
+
+
+def test_one_process_alone(tmp_path):
+    near = store.PeerCheckpoints(tmp_path)
+    for step in (1, 2, 3):
+        near.save(step, {"w": rnp.full((3,), step), "key": rb.random.key(step), "none": None, "t": (1, "a")})
+    assert near.steps() == [2, 3] and near.latest() == 3
+    found = near.load()
+    assert found["w"].tolist() == [3, 3, 3] and found["t"] == (1, "a") and found["none"] is None
+    assert (rb.random.key_data(found["key"]) == rb.random.key_data(rb.random.key(3))).all()
+    assert near.load(2, like={"w": np.ones(3, np.int32)}, partial=True)["w"].tolist() == [2, 2, 2]
+    with pytest.raises(store.CheckpointError, match="step 1 not"):
+        near.load(1)
+    with pytest.raises(store.CheckpointError, match="w"):
+        near.load(like={"w": np.ones(4)}, partial=True)
+    near.save(3, {"w": rnp.zeros(2)})
+    assert near.load()["w"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b[:-4] + b"abcd", lambda b: b"x" + b[1:]])
+def test_what_is_damaged_is_not_read(tmp_path, damage):
+    near = store.PeerCheckpoints(tmp_path)
+    for step in (1, 2):
+        near.save(step, {"w": np.full(9, step)}, wait=True)
+    (last,) = tmp_path.glob("step2-*")
+    last.write_bytes(damage(last.read_bytes()))
+    assert near.load()["w"].tolist() == [1] * 9
+    with pytest.raises(store.CheckpointError, match="step 2 not"):
+        near.load(2)
+
+
+def test_tiers_each_at_its_turn(tmp_path):
+    near, far = store.PeerCheckpoints(tmp_path / "near"), store.Checkpoints(tmp_path / "far")
+    tiers = store.Tiers([(near, 2), (far, 3)])
+    kept = [tiers.save(step, {"w": np.full(2, step)}) for step in range(1, 10)]
+    assert kept[:3] == [[], [near], [far]] and kept[5] == [near, far]
+    assert tiers.steps() == [3, 6, 8, 9] and tiers.latest() == 9
+    assert tiers.load()["w"].tolist() == [9, 9] and tiers.load(8)["w"].tolist() == [8, 8]
+    shutil.rmtree(tmp_path / "far" / "step-0000000009" / "array-0")
+    assert tiers.load()["w"].tolist() == [8, 8]  # the one before it, which can be read
+    with pytest.raises(store.CheckpointError, match="not step 7"):
+        tiers.load(7)
+
+
+def test_what_is_wrong_is_said(tmp_path):
+    for wrong, error in (
+        (lambda: store.PeerCheckpoints(tmp_path, keep=1), ValueError),
+        (lambda: store.PeerCheckpoints(tmp_path, copies=-1), ValueError),
+        (lambda: store.Tiers([]), ValueError),
+        (lambda: store.Tiers([(store.Checkpoints(tmp_path), 0)]), ValueError),
+        (lambda: store.Tiers([(tmp_path, 1)]), TypeError),
+        (lambda: store.PeerCheckpoints(tmp_path).save(1, {"f": print}), TypeError),
+        (lambda: store.PeerCheckpoints(tmp_path).load(partial=True), TypeError),
+    ):
+        with pytest.raises(error):
+            wrong()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(store.CheckpointError, match="could not be written"):
+        store.PeerCheckpoints(blocked).save(1, {"w": 1}, wait=True)
