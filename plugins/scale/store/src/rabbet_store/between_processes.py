@@ -7,7 +7,6 @@ import zlib
 import numpy as np
 import rabbet as rb
 from rabbet import lax
-from rabbet.experimental import multihost_utils
 from rabbet.sharding import Mesh, NamedSharding, PartitionSpec
 
 PIECE = 32 << 20  # bytes that travel at once
@@ -18,10 +17,10 @@ def gathered(said):
     if rb.process_count() == 1:
         return [said]
     text = np.frombuffer(json.dumps(said).encode(), np.uint8)
-    sizes = multihost_utils.process_allgather(np.array([text.size], np.int32))[:, 0]
+    sizes = rb.experimental.multihost_utils.process_allgather(np.array([text.size], np.int32))[:, 0]
     padded = np.zeros(rounded(max(sizes)), np.uint8)
     padded[: text.size] = text
-    rows = multihost_utils.process_allgather(padded)
+    rows = rb.experimental.multihost_utils.process_allgather(padded)
     return [json.loads(row[:n].tobytes()) for row, n in zip(rows, sizes, strict=True)]
 
 
@@ -37,7 +36,8 @@ def from_one(content, source):
         length = min(PIECE, size - start)
         if mine:
             piece[:length] = content[start : start + length]
-        out[start : start + length] = multihost_utils.broadcast_one_to_all(piece, mine)[:length]
+        sent = rb.experimental.multihost_utils.broadcast_one_to_all(piece, mine)
+        out[start : start + length] = sent[:length]
     return out
 
 
