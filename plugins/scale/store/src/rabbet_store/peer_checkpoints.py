@@ -85,7 +85,7 @@ class PeerCheckpoints:
         self.wait()
         nodes, found = structure.taken_apart(state)
         leaves = leaves_of(found, all_parts=True)
-        token = agreed((time.time_ns() >> 16).to_bytes(6, "big"))  # a step that is written anew has a later one
+        token = agreed((time.time_ns() >> 16).to_bytes(6, "big"))  # later ones sort behind
         index, count = rb.process_index(), rb.process_count()
         facts = {"format": FORMAT, "step": step, "tree": nodes, "leaves": [leaf.row for leaf in leaves]}
         content = parts_file.packed(facts, leaves)
