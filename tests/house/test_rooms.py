@@ -82,4 +82,17 @@ def test_no_test_of_random_values_has_a_limit_of_time():
         for path, text in given.items()
         if "deadline=None" not in text or "HealthCheck.too_slow" not in text
     ]
+    for path, text in given.items():
+        module = ast.parse(text)
+        kept = {
+            target.id
+            for line in module.body
+            if isinstance(line, ast.Assign) and "settings(" in ast.unparse(line.value)
+            for target in line.targets
+        }
+        for test in [f for f in module.body if isinstance(f, ast.FunctionDef)]:
+            shown = [ast.unparse(d) for d in test.decorator_list]
+            if any(d.startswith("given(") for d in shown):
+                limits = [d for d in shown if d.startswith("settings(") or d in kept]
+                hurried += [] if limits else [f"{name(path)} {test.name}"]
     assert hurried == []

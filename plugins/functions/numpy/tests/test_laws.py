@@ -182,6 +182,7 @@ def test_unique_slices_of_nothing():
         assert found.shape == (2, shape[1])
 
 
+@few
 @given(hnp.arrays(st.sampled_from(["i1", "u1", "i2", "u2", "i4"]), st.integers(0, 20)), st.integers(-4, 0))
 def test_rounding_integers_before_the_point(x, decimals):
     unit, low = 10**-decimals, int(np.iinfo(x.dtype).min)
