@@ -12,6 +12,7 @@ else (to compute, to differentiate, to batch, to write a program down) is one mo
 a table of rules.
 """
 
+import collections
 import contextlib
 import functools
 import os
@@ -27,7 +28,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # jaxlib, loaded below, woul
 
 class ShapedArray(NamedTuple):
     """A shape and a dtype."""
-
     shape: tuple
     dtype: Any
 
@@ -38,8 +38,8 @@ class ShapedArray(NamedTuple):
         return "tensor<" + "".join([f"{size}x" for size in self.shape]) + letters + ">"
 
 def typeof(x):
-    """The type of anything that a primitive takes: an array, a Python number, a tracer."""
-    if isinstance(x, Tracer):
+    """The type of whatever stands for an array: itself, a Python number, a tracer, a variable."""
+    if hasattr(x, "aval"):
         return x.aval
     if isinstance(x, float):  # Python's floats are 32 bits here, as they are in JAX
         return ShapedArray((), np.dtype("float32"))
@@ -59,12 +59,10 @@ class Primitive:
     def __call__(self, *args, **params):
         return Op(self, params)(*args)
 
-    def __repr__(self):
-        return self.name
+    __repr__ = lambda self: self.name
 
 class Op(NamedTuple):
     """A primitive with its parameters."""
-
     primitive: Primitive
     params: dict
 
@@ -124,7 +122,6 @@ class RuleTable:
 
 class Evaluation:
     """The bottom: operations on arrays, executed at once."""
-
     def process(self, op, args):
         computed = {
             add: np.add, mul: np.multiply, neg: np.negative, sin: np.sin, cos: np.cos,
@@ -138,7 +135,6 @@ class Evaluation:
 
 class Current(threading.local):
     """What is current on this thread."""
-
     interpreter = Evaluation()
 
 current = Current()
@@ -153,7 +149,6 @@ def speaking_to(interpreter):
 
 class Tracer:
     """What a function gets instead of an array: a payload of an interpreter."""
-
     __array_priority__ = 1000  # NumPy's arrays leave arithmetic to us
 
     def __init__(self, interpreter, payload, aval):
@@ -179,7 +174,6 @@ def spread(x, shape):
 
 class Interpreter:
     """What all transformations share. A subclass gives `table`, `lift` and `type_of`."""
-
     def __init__(self):
         self.parent = current.interpreter
 
@@ -214,19 +208,14 @@ class Dual(NamedTuple):
 
 jvp_rules = RuleTable("jvp")
 
-def added(x, y):
-    return y if x is None else x if y is None else add(x, y)
+added = lambda x, y: y if x is None else x if y is None else add(x, y)
 
 @jvp_rules.rule("linear")
 def jvp_linear(op, *duals):
-    primal = op(*[x.primal for x in duals])
-    if len(duals) == 1:
-        return Dual(primal, op(duals[0].tangent))
-    return Dual(primal, added(*[x.tangent for x in duals]))
+    tangents = [x.tangent for x in duals]
+    return Dual(op(*[x.primal for x in duals]), op(*tangents) if len(tangents) == 1 else added(*tangents))
 
-@jvp_rules.rule("structural")
-def jvp_structural(op, x):
-    return Dual(op(x.primal), op(x.tangent))
+jvp_rules.rule("structural")(jvp_linear)
 
 @jvp_rules.rule("bilinear")
 def jvp_bilinear(op, x, y):
@@ -234,13 +223,8 @@ def jvp_bilinear(op, x, y):
     by_y = None if y.tangent is None else op(x.primal, y.tangent)
     return Dual(op(x.primal, y.primal), added(by_x, by_y))
 
-@jvp_rules.rule(sin)
-def jvp_sin(op, x):
-    return Dual(sin(x.primal), mul(x.tangent, cos(x.primal)))
-
-@jvp_rules.rule(cos)
-def jvp_cos(op, x):
-    return Dual(cos(x.primal), neg(mul(x.tangent, sin(x.primal))))
+jvp_rules.rule(sin)(lambda op, x: Dual(sin(x.primal), mul(x.tangent, cos(x.primal))))
+jvp_rules.rule(cos)(lambda op, x: Dual(cos(x.primal), neg(mul(x.tangent, sin(x.primal)))))
 
 class Forward(Interpreter):
     table = jvp_rules
@@ -252,11 +236,8 @@ def jvp(f, primals, tangents):
     out = Forward().run(f, *map(Dual, primals, tangents))
     return out.primal, zeros_like(out.primal) if out.tangent is None else out.tangent
 
-def zeros_like(x):
-    return np.zeros(typeof(x).shape, typeof(x).dtype)
-
-def f(x):
-    return sin(x) * x + 3.0
+zeros_like = lambda x: np.zeros(typeof(x).shape, typeof(x).dtype)
+f = lambda x: sin(x) * x + 3.0
 
 value, slope = jvp(f, (2.0,), (1.0,))
 assert np.allclose(slope, np.cos(2) * 2 + np.sin(2))
@@ -279,9 +260,7 @@ def batch_elementwise(op, *args):
     in_line = [x.value if x.axis is not None else spread_in_front(x.value, size) for x in args]
     return Batched(op(*in_line), 0)
 
-def spread_in_front(x, size):
-    shape = typeof(x).shape
-    return broadcast_in_dim(x, shape=(size, *shape), dimensions=tuple(range(1, len(shape) + 1)))
+spread_in_front = lambda x, size: spread(x, (size, *typeof(x).shape))
 
 @batch_rules.rule(reduce_sum)
 def batch_reduce_sum(op, x):
@@ -303,7 +282,6 @@ class Batching(Interpreter):
 
 def vmap(f):
     """`f` for each example along the leading axis of its arguments, without a loop."""
-
     def mapped(*args):
         out = Batching().run(f, *[Batched(x, 0) for x in args])
         size = typeof(args[0]).shape[0]
@@ -320,7 +298,6 @@ assert np.allclose(vmap(lambda x: jvp(f, (x,), (1.0,))[1])(xs), np.cos(xs) * xs 
 
 class Var:
     """A value of a program, known by being itself."""
-
     def __init__(self, aval):
         self.aval = aval
 
@@ -336,22 +313,17 @@ class Jaxpr(NamedTuple):
 
     def __str__(self):
         names = {}
-
         def name(x):
-            if not isinstance(x, Var):
-                return str(np.asarray(x))
-            return names.setdefault(x, chr(ord("a") + len(names)))
+            new = chr(ord("a") + len(names))
+            return names.setdefault(x, new) if isinstance(x, Var) else str(np.asarray(x))
 
-        def typed(v):
-            return f"{name(v)}:{np.dtype(v.aval.dtype).kind}32[{','.join(map(str, v.aval.shape))}]"
-
+        typed = lambda v: f"{name(v)}:{v.aval.dtype.kind}32[{','.join(map(str, v.aval.shape))}]"
         head = "{ lambda ; " + " ".join(map(typed, self.invars)) + ". let"
         lines = [f"    {typed(e.output)} = {e.op} {' '.join(map(name, e.inputs))}" for e in self.equations]
         return "\n".join([head, *lines, f"  in ({name(self.outvar)},) }}"])
 
 class Staging(Interpreter):
     """Its payloads are variables. It overrides `process`: no rules, one equation for each operation."""
-
     def __init__(self):
         super().__init__()
         self.equations = []
@@ -408,7 +380,7 @@ def lower_reduce_sum(op, ins, out, x):
 
 def lower(jaxpr):
     """The program as a module of StableHLO."""
-    names, lines = {}, []
+    names, lines = {v: f"%arg{i}" for i, v in enumerate(jaxpr.invars)}, []
 
     def define(text, before=""):
         lines.append(f"  %{len(lines)} = {text.format(before)}")
@@ -421,17 +393,13 @@ def lower(jaxpr):
         dense = np.asarray(x, aval.dtype).tolist()
         return define(f"stablehlo.constant dense<{dense}> : {aval.mlir}")
 
-    for i, v in enumerate(jaxpr.invars):
-        names[v] = f"%arg{i}"
     for op, inputs, output in jaxpr.equations:
-        ins = [x.aval if isinstance(x, Var) else typeof(x) for x in inputs]
-        last = ""
+        ins, last = [*map(typeof, inputs)], ""
         for text in lower_rules.find(op.primitive)(op, ins, output.aval, *map(name, inputs)):
             last = define(text, last)
         names[output] = last
     arguments = ", ".join([f"%arg{i}: {v.aval.mlir}" for i, v in enumerate(jaxpr.invars)])
-    result = name(jaxpr.outvar)
-    out = jaxpr.outvar.aval if isinstance(jaxpr.outvar, Var) else typeof(jaxpr.outvar)
+    result, out = name(jaxpr.outvar), typeof(jaxpr.outvar)
     head = f"func.func public @main({arguments}) -> {out.mlir} {{"
     return "\n".join([head, *lines, f"  return {result} : {out.mlir}", "}"])
 
@@ -439,7 +407,6 @@ def lower(jaxpr):
 def client():
     """The CPU's PJRT client, made when first asked for."""
     from jaxlib import xla_client
-
     return xla_client.make_cpu_client()
 
 def compiled(text, out):
@@ -454,11 +421,8 @@ def compiled(text, out):
         def _to_xla_hlo_sharding(self, ndim):
             return xla_client.HloSharding.replicate()
 
-    class Aval(NamedTuple):  # what jaxlib asks of a type
-        shape: tuple
-        dtype: Any
-        weak_type: bool = False
-
+    # What jaxlib asks of a type.
+    Aval = collections.namedtuple("Aval", ["shape", "dtype", "weak_type"], defaults=[False])
     sharding = OneDevice(device)
     executable = client().compile_and_load(text, _jax.DeviceList((device,)), _jax.CompileOptions())
     older = () if hasattr(_jax.ArrayImpl, "_to_np_array_did_copy") else (True,)  # jaxlib 0.10 takes one more
@@ -477,15 +441,13 @@ def compiled(text, out):
 def jit(f):
     """`f` compiled, once for each tuple of types."""
     programs = {}
-
     def call(*args):
         avals = tuple(map(typeof, args))
         if any(isinstance(x, Tracer) for x in args):
             return f(*args)  # under another transformation its operations speak for themselves
         if avals not in programs:
             jaxpr = make_jaxpr(f, *avals)
-            out = jaxpr.outvar.aval if isinstance(jaxpr.outvar, Var) else typeof(jaxpr.outvar)
-            programs[avals] = compiled(lower(jaxpr), out)
+            programs[avals] = compiled(lower(jaxpr), typeof(jaxpr.outvar))
         return programs[avals](*args)
 
     return call
@@ -510,7 +472,6 @@ assert np.allclose(jit(vmap(f))(xs), vmap(f)(xs))
 
 class Recorder(Staging):
     """Records what touches a linear value; the rest goes to the parent."""
-
     def process(self, op, args):
         if any(map(self.is_mine, args)):
             return super().process(op, args)
@@ -522,17 +483,9 @@ transpose_rules = RuleTable("transpose")
 
 is_linear = lambda x: isinstance(x, Var)
 
-@transpose_rules.rule(add)
-def transpose_add(op, ct, x, y):
-    return ct if is_linear(x) else None, ct if is_linear(y) else None
-
-@transpose_rules.rule(neg)
-def transpose_neg(op, ct, x):
-    return (neg(ct),)
-
-@transpose_rules.rule(mul)
-def transpose_mul(op, ct, x, y):
-    return (mul(ct, y), None) if is_linear(x) else (None, mul(x, ct))
+transpose_rules.rule(add)(lambda op, ct, *xs: [ct if is_linear(x) else None for x in xs])
+transpose_rules.rule(neg)(lambda op, ct, x: [neg(ct)])
+transpose_rules.rule(mul)(lambda op, ct, x, y: (mul(ct, y), None) if is_linear(x) else (None, mul(x, ct)))
 
 @transpose_rules.rule(reduce_sum)
 def transpose_reduce_sum(op, ct, x):
@@ -575,9 +528,7 @@ def grad(f):
 
     return gradient
 
-def loss(w, x):
-    return reduce_sum(sin(w * x), axes=(0,))
-
+loss = lambda w, x: reduce_sum(sin(w * x), axes=(0,))
 w = np.array([1.0, 2.0, 3.0], "float32")
 assert np.allclose(grad(loss)(w, xs[1:]), np.cos(w * xs[1:]) * xs[1:])
 assert np.allclose(jit(grad(loss))(w, xs[1:]), grad(loss)(w, xs[1:]))  # transformations compose in any order
@@ -600,13 +551,8 @@ class Interval(NamedTuple):
 
 bound_rules = RuleTable("bound")
 
-@bound_rules.rule(add)
-def bound_add(op, x, y):
-    return Interval(add(x.low, y.low), add(x.high, y.high))
-
-@bound_rules.rule(neg)
-def bound_neg(op, x):
-    return Interval(neg(x.high), neg(x.low))
+bound_rules.rule(add)(lambda op, x, y: Interval(add(x.low, y.low), add(x.high, y.high)))
+bound_rules.rule(neg)(lambda op, x: Interval(neg(x.high), neg(x.low)))
 
 class Bounding(Interpreter):
     table = bound_rules
@@ -619,7 +565,6 @@ def bound(f):
 def public_name(name):
     """What `rb.NAME` does where core has no such name: ask the packages that are installed."""
     from importlib.metadata import entry_points
-
     for point in entry_points(group="tiny_rabbet.api", name=name):
         return point.load()
     raise AttributeError(f"no installed package offers {name!r}: pip install rabbet-{name}")
@@ -644,7 +589,6 @@ except AttributeError as error:
 # - dtypes that NumPy does not have: plugins/dtypes
 # - errors that say who, where and what next: messages/, errors/
 # - the finding, checking and loading of packages: plugins/ in core
-#
 # ARCHITECTURE.md has the tree, docs/design.md the reasons.
 
 if __name__ == "__main__":
