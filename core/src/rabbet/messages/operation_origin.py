@@ -6,6 +6,10 @@ function of the library promises a result under each of them.
 Between an operation and whoever wrote it stand layers that pass it on: ``x + y`` goes through several. Such a
 package, or a module, says of itself ``__passes_operations_on__ = True``; that holds for what is within it,
 unless that says False.
+
+``asking_function`` names the function of the library that the user called and that needed a value: the
+outermost one of Rabbet's frames. Between it and the user stand frames of doors, of dispatch and of programs
+that run, modules of ``BETWEEN``, which are never the function that somebody called.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ MARK = "__passes_operations_on__"
 
 
 BETWEEN = ("rabbet.runtime.", "rabbet.messages.")
-"""What calls a function for the user."""
+"""Beginnings of the names of modules that only call what the user called."""
 
 
 def asked_by_library() -> bool:

@@ -50,7 +50,10 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
             weak_type=False,
         )
 
-    primitive = Primitive(name, abstract, kinds=("reduction", "shapeless"), doc=doc)
+    primitive = Primitive(
+        name, abstract, kinds=("reduction", "shapeless"), doc=doc,
+        parameters={"axes": "tuple of one int: the dimension along which the place is looked for"},
+    )  # fmt: skip
     primitive.rule("jvp")(no_tangent)
     reduce = reduce_max if greatest else reduce_min
 

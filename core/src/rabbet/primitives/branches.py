@@ -51,6 +51,7 @@ cond = Primitive(
     multiple_results=True,
     decider=0,
     doc="the branch number index, clamped to those there are; a boolean takes the second one if true",
+    parameters={"branches": "tuple of Jaxpr: programs of equal types, one of which runs; False is the first"},
 )
 
 

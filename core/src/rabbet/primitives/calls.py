@@ -35,7 +35,12 @@ def jit_aval(
 
 
 jit = Primitive(
-    "jit", jit_aval, kinds=("body",), multiple_results=True, is_call=True, doc="a program called as one unit"
+    "jit", jit_aval, kinds=("body",), multiple_results=True, is_call=True, doc="a program called as one unit",
+    parameters={
+        "jaxpr": "Jaxpr: the program that is called",
+        "name": "str: the function's",
+        "inline": "bool: whether the program is written into the caller's, and not as a function",
+    },
 )
 
 

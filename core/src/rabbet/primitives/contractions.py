@@ -111,6 +111,12 @@ def free(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[
 dot_general = Primitive(
     "dot_general", dot_general_aval, kinds=("bilinear", "shapeless"),
     doc="products of two arrays, summed over contracting dimensions, side by side along batch dimensions",
+    parameters={
+        "dimension_numbers": "((of x, of y), (of x, of y)): the dimensions that are summed over, and "
+        "those that both share as a batch; tuples of int",
+        "precision": "tuple of two lax.Precision, or None: how exact products of floats are",
+        "preferred_element_type": "dtype or None: of the result; None: that of the operands",
+    },
 )  # fmt: skip
 
 

@@ -37,7 +37,8 @@ def convert_aval(x: ShapedArray, new_dtype: DType, weak_type: bool = False) -> S
 
 
 convert_element_type = Primitive(
-    "convert_element_type", convert_aval, kinds=("elementwise",), doc="x as another dtype"
+    "convert_element_type", convert_aval, kinds=("elementwise",), doc="x as another dtype",
+    parameters={"weak_type": "bool: whether the result's dtype gives way to others"},
 )
 
 
@@ -163,6 +164,10 @@ reduce_precision = Primitive(
     reduce_precision_aval,
     kinds=("increasing", "elementwise", "finite_slope"),
     doc="x rounded to fewer bits",
+    parameters={
+        "exponent_bits": "int: of the format to which values are rounded",
+        "mantissa_bits": "int: of that format, without the one that is not stored",
+    },
 )
 
 

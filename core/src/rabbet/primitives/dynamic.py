@@ -57,6 +57,7 @@ def dynamic_slice_aval(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[
 dynamic_slice = Primitive(
     "dynamic_slice", dynamic_slice_aval, kinds=("indexed",), adopt=1,
     doc="a box of x at computed positions",
+    parameters={"slice_sizes": "tuple of int: the shape of the result"},
 )  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def from_physical_aval(x: ShapedArray, dtype: Any) -> ShapedArray:
 from_physical = Primitive(
     "from_physical", from_physical_aval, kinds=("shapeless",),
     doc="an array of the extended dtype that x stores",
+    parameters={"dtype": "ExtendedDType: that of the result's elements"},
 )  # fmt: skip
 
 to_physical.rule(EXTENDED)(lowers_stored)

@@ -190,7 +190,17 @@ def check_batching(
 
 
 gather = Primitive(
-    "gather", gather_aval, kinds=("indexed",), doc="windows of x at computed positions, side by side"
+    "gather", gather_aval, kinds=("indexed",), doc="windows of x at computed positions, side by side",
+    parameters={
+        "dimension_numbers": "lax.GatherDimensionNumbers: which dimensions of the result are windows, "
+        "and where these begin in x",
+        "slice_sizes": "tuple of int: the size of a window along each dimension of x",
+        "indices_are_sorted": "bool: a promise that the indices ascend",
+        "unique_indices": "bool: a promise that no two windows overlap",
+        "mode": "lax.GatherScatterMode: what becomes of windows that do not lie within the array",
+        "fill_value": "number or None: what is read outside of x with the mode FILL_OR_DROP; None: NaN, "
+        "or the largest integer",
+    },
 )
 
 

@@ -51,6 +51,10 @@ broadcast_in_dim = Primitive(
     broadcast_in_dim_aval,
     kinds=("structural",),
     doc="x repeated along new or size-1 dimensions",
+    parameters={
+        "shape": "tuple of int: that of the result",
+        "broadcast_dimensions": "tuple of int: where each dimension of x goes, ascending",
+    },
 )
 broadcast_in_dim.rule("lower")(
     lower_with("stablehlo.broadcast_in_dim", lambda op: f", dims = {int_list(op['broadcast_dimensions'])}")
@@ -66,7 +70,8 @@ def transpose_aval(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
 
 
 transpose = Primitive(
-    "transpose", transpose_aval, kinds=("structural", "shapeless"), doc="x with its dimensions permuted"
+    "transpose", transpose_aval, kinds=("structural", "shapeless"), doc="x with its dimensions permuted",
+    parameters={"permutation": "tuple of int: for each dimension of the result that of x"},
 )
 transpose.rule("lower")(
     lower_with("stablehlo.transpose", lambda op: f", dims = {int_list(op['permutation'])}")

@@ -135,6 +135,12 @@ while_ = Primitive(
     multiple_results=True,
     endless=lambda op: not counts(op),
     doc="a program repeated while a condition holds",
+    parameters={
+        "cond_jaxpr": "Jaxpr: whether another round is to run",
+        "body_jaxpr": "Jaxpr: a round",
+        "cond_consts": "int: how many operands come first, which only the first program sees",
+        "body_consts": "int: how many follow, which only the second sees; the others are handed on",
+    },
 )
 
 

@@ -25,6 +25,7 @@ platform_index = Primitive(
     lambda *, platforms: ShapedArray((), dtypes.canonicalize("int32")),
     kinds=("shapeless",),
     doc="the place of the platform that the program is lowered for among the platforms named",
+    parameters={"platforms": "tuple of str: among which the one that is compiled for is looked up"},
 )
 
 

@@ -43,7 +43,8 @@ def integer_pow_aval(x: ShapedArray, y: int) -> ShapedArray:
 
 
 integer_pow = Primitive(
-    "integer_pow", integer_pow_aval, kinds=("elementwise",), doc="x ** y for a static int y"
+    "integer_pow", integer_pow_aval, kinds=("elementwise",), doc="x ** y for a static int y",
+    parameters={"y": "int: the exponent"},
 )
 
 

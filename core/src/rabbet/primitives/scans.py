@@ -49,6 +49,14 @@ def scan_aval(
 scan = Primitive(
     "scan", scan_aval, kinds=("body",), multiple_results=True,
     doc="a program run over slices, carrying values on and stacking others",
+    parameters={
+        "jaxpr": "Jaxpr: a round; from constants, carried values and slices to carried values and slices",
+        "length": "int: how many rounds",
+        "reverse": "bool: whether it begins with the last slice",
+        "consts": "int: how many operands come first, which every round sees",
+        "carry": "int: how many operands follow, which rounds hand on; the others are sliced",
+        "unroll": "int: how many rounds are written out behind one another",
+    },
 )  # fmt: skip
 
 

@@ -105,6 +105,13 @@ def scatter_aval(
     return x
 
 
+PARAMETERS = {
+    "dimension_numbers": "lax.ScatterDimensionNumbers: which dimensions of the updates are windows, and "
+    "where these go",
+    "indices_are_sorted": "bool: a promise that the indices ascend",
+    "unique_indices": "bool: a promise that no two windows overlap",
+    "mode": "lax.GatherScatterMode: what becomes of windows that do not lie within the array",
+}
 INDICES = slice(1, 2)  # of the operands x, indices, updates
 
 
@@ -131,7 +138,9 @@ def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str)
         return scatter_aval(name, x, indices, updates, dimension_numbers)
 
     kinds = ("shapeless",) if hlo else ("indexed", "shapeless")  # one that combines computes new elements
-    primitive = Primitive(name, abstract, kinds=kinds, indices=None if hlo else INDICES, doc=doc)
+    primitive = Primitive(
+        name, abstract, kinds=kinds, indices=None if hlo else INDICES, doc=doc, parameters=PARAMETERS
+    )
 
     @primitive.rule("lower")
     def lower_scatter(op: Site, x: str, indices: str, updates: str) -> str:

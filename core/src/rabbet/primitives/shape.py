@@ -58,7 +58,8 @@ def reshape_aval(x: ShapedArray, new_sizes: tuple[int, ...]) -> ShapedArray:
 
 
 reshape = Primitive(
-    "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order"
+    "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order",
+    parameters={"new_sizes": "tuple of int: the shape of the result"},
 )
 reshape.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
@@ -85,7 +86,10 @@ def squeeze_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
     return x.update(shape=tuple([s for i, s in enumerate(x.shape) if i not in dimensions]))
 
 
-squeeze = Primitive("squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1")
+squeeze = Primitive(
+    "squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1",
+    parameters={"dimensions": "tuple of int: those of size 1 that disappear"},
+)
 squeeze.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
 
@@ -109,7 +113,8 @@ def expand_dims_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray
 
 
 expand_dims = Primitive(
-    "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1"
+    "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1",
+    parameters={"dimensions": "tuple of int: where the new dimensions are in the result"},
 )
 expand_dims.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
 
@@ -147,7 +152,8 @@ def rev_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 rev = Primitive(
-    "rev", rev_aval, kinds=("structural", "shapeless"), doc="x with some dimensions in reverse order"
+    "rev", rev_aval, kinds=("structural", "shapeless"), doc="x with some dimensions in reverse order",
+    parameters={"dimensions": "tuple of int: those that are turned round"},
 )
 
 
@@ -192,7 +198,14 @@ def slice_aval(
     return x.update(shape=shape)
 
 
-slice = Primitive("slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element")
+slice = Primitive(
+    "slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element",
+    parameters={
+        "start_indices": "tuple of int: the first element along each dimension",
+        "limit_indices": "tuple of int: the end, which is not part of it",
+        "strides": "tuple of int or None: steps; None: 1",
+    },
+)
 
 
 @slice.rule("lower")
@@ -258,6 +271,10 @@ pad = Primitive(
     kinds=("structural",),
     adopt=0,
     doc="x with a value put around (or, if negative, elements cut off) and between its elements",
+    parameters={
+        "padding_config": "tuple of (before, after, between) for each dimension: how many values are "
+        "put there; below 0, elements are cut off",
+    },
 )
 
 
@@ -374,6 +391,7 @@ def concatenate_aval(*arrays: ShapedArray, dimension: int) -> ShapedArray:
 concatenate = Primitive(
     "concatenate", concatenate_aval, kinds=("structural", "shapeless"), adopt=0,
     doc="arrays joined along a dimension",
+    parameters={"dimension": "int: the dimension along which the arrays are joined"},
 )  # fmt: skip
 
 
@@ -423,7 +441,14 @@ def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> Shaped
     return made
 
 
-iota = Primitive("iota", iota_aval, doc="0, 1, 2, ... along a dimension")
+iota = Primitive(
+    "iota", iota_aval, doc="0, 1, 2, ... along a dimension",
+    parameters={
+        "dtype": "dtype: of the result",
+        "shape": "tuple of int: of the result",
+        "dimension": "int: the dimension along which it counts",
+    },
+)
 
 
 @iota.rule("lower")

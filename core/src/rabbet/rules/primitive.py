@@ -183,10 +183,10 @@ class Primitive:
     @property
     def parameters(self) -> dict[str, str]:
         """What its parameters mean, texts by name."""
-        if self._said is None and self.__module__.startswith("rabbet.primitives."):
+        if self.__module__.startswith("rabbet.primitives."):
             from rabbet.rules.parameters import of_core  # documents and `rabbet explain` only
 
-            return of_core(self.name, self.abstract)
+            return of_core(self.abstract, self._said)
         return dict(self._said or {})
 
     def __call__(self, *args: Value, **params: Any) -> list[Value] | Value:
