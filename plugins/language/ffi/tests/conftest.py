@@ -10,6 +10,7 @@ from rabbet import ffi
 
 SOURCE = r"""
 #include <cmath>
+#include <stdexcept>
 #include "xla/ffi/api/ffi.h"
 namespace ffi = xla::ffi;
 
@@ -64,6 +65,24 @@ ffi::Error Count(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> out) {
 XLA_FFI_DEFINE_HANDLER_SYMBOL(RabbetTestCount, Count, ffi::Ffi::Bind()
     .Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
 extern "C" int rabbet_test_calls() { return calls; }
+
+// What should not be there.
+ffi::Error Throws(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> out) {
+  throw std::runtime_error("thrown in C++");
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(RabbetTestThrows, Throws, ffi::Ffi::Bind()
+    .Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
+ffi::Error Garbled(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> out) {
+  return ffi::Error::Internal("no \xff text");
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(RabbetTestGarbled, Garbled, ffi::Ffi::Bind()
+    .Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
+extern "C" { int rabbet_test_data = 7; }
+
+// The older interface.
+extern "C" void rabbet_test_older(void* out, const void** in) {
+  for (int i = 0; i < 3; ++i) ((float*)out)[i] = 2 * ((const float*)in[0])[i];
+}
 """
 
 
@@ -78,7 +97,7 @@ def library(tmp_path_factory):
     command = [compiler, "-std=c++17", "-O0", "-fPIC", "-shared", f"-I{ffi.include_dir()}", "-o"]
     subprocess.run([*command, folder / "functions.so", folder / "functions.cc"], check=True)
     found = ctypes.CDLL(str(folder / "functions.so"))
-    for name in ("Norm", "Attributes", "Raw", "Count"):
+    for name in ("Norm", "Attributes", "Raw", "Count", "Throws", "Garbled"):
         capsule = ffi.pycapsule(getattr(found, f"RabbetTest{name}"))
         ffi.register_ffi_target(f"rabbet_test_{name.lower()}", capsule, platform="cpu")
     return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import passes
 from rabbet.config import config
-from rabbet.errors import PeerLost
+from rabbet.errors import JaxRuntimeError, PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
@@ -303,6 +303,9 @@ class Executable:
         """
         if isinstance(error, PeerLost):
             return error
+        if isinstance(error, UnicodeDecodeError):  # jaxlib could not make a text of what the program said
+            said = bytes(error.object).decode("utf-8", "backslashreplace")
+            error = JaxRuntimeError(f"{self.lowering.name!r} failed, with a text that is no UTF-8: {said}")
         for i in self.lowering.kept:
             if args[i].raw.is_deleted():
                 deleted = args[i].deleted()

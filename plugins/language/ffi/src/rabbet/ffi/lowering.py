@@ -85,6 +85,13 @@ def call_text(
     target, names, in_avals, out_avals, *, attributes, layouts, aliases, has_side_effect, api_version
 ):
     """The operation that calls ``target``."""
+    if api_version < 4 and not isinstance(attributes, str):
+        if attributes:
+            raise ValueError(
+                f"{target}: functions of the older interface have no attributes ({', '.join(attributes)}); "
+                "they take a text, legacy_backend_config"
+            )
+        attributes = ""
     if isinstance(attributes, str):
         config = quoted(attributes)
     else:

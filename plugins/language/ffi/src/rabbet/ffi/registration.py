@@ -6,10 +6,12 @@ from typing import Any
 from rabbet.extend.native import register_batch_partitionable
 from rabbet.extend.native import register_ffi_target as register_target
 from rabbet.extend.native import register_ffi_type as register_type
+from rabbet.ffi import capsules
 
 # What XLA calls the platforms, where that is not our word.
 PLATFORMS = {"cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM"}
-CAPSULE = b"xla._CUSTOM_CALL_TARGET"  # capsules keep the pointer: these bytes live as long as this module
+# By name and platform: the version, and the addresses of the stages.
+_registered: dict[Any, Any] = {}
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -18,6 +20,9 @@ def pycapsule(funcptr: Any) -> Any:
     Args:
       funcptr: ``library.Function``, or another object that ``ctypes`` casts to a pointer.
 
+    Raises:
+      ValueError: for a null pointer.
+
     Example:
       >>> import ctypes
       >>> from rabbet.ffi import pycapsule
@@ -25,9 +30,10 @@ def pycapsule(funcptr: Any) -> Any:
       >>> type(pycapsule(library.abs)).__name__
       'PyCapsule'
     """
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    make = new(("PyCapsule_New", ctypes.pythonapi))
-    return make(ctypes.cast(funcptr, ctypes.c_void_p), CAPSULE, None)
+    pointer = ctypes.cast(funcptr, ctypes.c_void_p)
+    if not pointer.value:
+        raise ValueError(f"pycapsule takes a function of a library, as library.Function, got {funcptr!r:.60}")
+    return capsules.make(pointer)
 
 
 def register_ffi_target(
@@ -38,12 +44,17 @@ def register_ffi_target(
     Args:
       name: unique in the process.
       fn: a capsule, as ``pycapsule`` makes it, or a dict of capsules by stage: ``"instantiate"``,
-        ``"prepare"``, ``"initialize"``, ``"execute"``.
+        ``"prepare"``, ``"initialize"``, ``"execute"``, of which the last has to be there.
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for functions of the typed FFI, 0 for the older interface.
 
+    Whether the function is one for XLA's interface cannot be seen from outside: one of another kind can end
+    the process when it is registered or called.
+
     Raises:
-      TypeError: for what is no capsule.
+      TypeError: for what is no capsule, or one of something else than a function. ValueError: for a capsule
+        whose address holds no code of this process, for a name that another function has, for stages that
+        there are not, for another ``api_version``.
 
     Example:
       >>> import ctypes
@@ -56,16 +67,26 @@ def register_ffi_target(
       ...     print(str(error).partition(",")[0])
       register_ffi_target: 'norm' needs a capsule
     """
-    stages = fn.values() if isinstance(fn, dict) else [fn]
-    for capsule in stages:
-        if type(capsule).__name__ != "PyCapsule":
-            raise TypeError(
-                f"register_ffi_target: {name!r} needs a capsule, as pycapsule(library.Function) makes it, "
-                f"got {type(capsule).__name__}"
-            )
     if kwargs:
         raise TypeError(f"register_ffi_target: {', '.join(kwargs)} not known; it takes name, fn, platform")
-    register_target(name, fn, PLATFORMS.get(platform, platform), api_version)
+    capsules.check_name(name, "register_ffi_target")
+    if api_version not in (0, 1):
+        raise ValueError(f"register_ffi_target: {name!r}: api_version is 1, or 0 for the older interface, "
+                         f"got {api_version!r}")  # fmt: skip
+    if isinstance(fn, dict):
+        capsules.check_stages(name, fn, api_version)
+    stages = fn if isinstance(fn, dict) else {"execute": fn}
+    address_of = lambda capsule: capsules.function_of(capsule, name, "register_ffi_target")
+    where = tuple([(stage, address_of(capsule)) for stage, capsule in stages.items()])
+    place = name, PLATFORMS.get(platform, platform)
+    # The compiler would refuse a second one later, where its first client is made, and start none.
+    if _registered.get(place, (api_version, where)) != (api_version, where):
+        raise ValueError(
+            f"register_ffi_target: {name!r} is registered for the platform {platform!r} already, as another "
+            "function, and stays so until the process ends\n  to fix: give this one another name"
+        )
+    register_target(name, fn, place[1], api_version)
+    _registered[place] = api_version, where
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
@@ -83,6 +104,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
       >>> callable(register_ffi_type)
       True
     """
+    capsules.check_type(name, type_registration, "register_ffi_type")
     register_type(name, type_registration, PLATFORMS.get(platform, platform))
 
 
@@ -95,6 +117,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
       >>> callable(register_ffi_type_id)
       True
     """
+    capsules.check_type(name, {"type_id": obj}, "register_ffi_type_id")
     register_type(name, obj, PLATFORMS.get(platform, platform))
 
 
