@@ -56,7 +56,10 @@ def test_names_of_topologies(name, full):
     assert topologies.full_name(name) == full
 
 
-@pytest.mark.parametrize("name", ["v9:2x2", "v5e:2", "v4:2x2", "", None, "v5e:0x", "v5e:2x2x2"])
+NO_TOPOLOGIES = ["v9:2x2", "v5e:2", "v4:2x2", "", None, "v5e:0x", "v5e:2x2x2", "v5e:0x0", "v5e:00x2"]
+
+
+@pytest.mark.parametrize("name", NO_TOPOLOGIES)
 def test_topologies_that_there_are_not(name):
     with pytest.raises(ConfigError, match=r"there is no TPU topology .*\n  for example: .*v5e:2x2"):
         BACKEND.topology(name)

@@ -26,6 +26,8 @@ def full_name(name):
     sizes = found[2] or usual
     if sizes.count("x") != usual.count("x"):
         raise ConfigError(unknown(name, f"{found[1]} has {usual.count('x') + 1} dimensions, as in {usual}"))
+    if not all(map(int, sizes.split("x"))):  # libtpu would divide by it, which ends the process
+        raise ConfigError(unknown(name, "a dimension is 1 or more"))
     return f"{found[1]}:{sizes}"
 
 

@@ -119,6 +119,7 @@ def test_names_of_hardware():
         "tpu",
         "v5e:2x2",
     )
+    assert split("tpu/v5e:2x4") == ("tpu", "v5e:2x4")
     with pytest.raises(ConfigError, match="named by a text"):
         split(8)
     with pytest.raises(ConfigError, match="up to 1024 can be stood in for"):

@@ -80,20 +80,32 @@ def varying_shard_map(op: Op, *ins: Any) -> Any:
     ]
 
 
+def of_nothing(params: Any) -> Any:
+    """The program of operands without elements, which makes these itself."""
+    jaxpr = params["jaxpr"]
+    empties = lambda: [lax.full(a.shape, 0, a.dtype) for a in jaxpr.in_avals]
+    with bind_axes(axes_of_op(params)):
+        return stage(lambda: evaluate(jaxpr, empties()), [], jaxpr.name).jaxpr
+
+
 @shard_map.rule("lower")
 def lower_shard_map(op: Site, *names: Any) -> Any:
     params, mesh, jaxpr = op.params, op["mesh"], op["jaxpr"]
+    in_specs, in_avals = params["in_specs"], op.in_avals
+    if len(in_avals) > 1 and all(a.kind in "biufc" and not a.size for a in jaxpr.in_avals):
+        # XLA makes constants of empty arrays, and then refuses a program of parts that was given several.
+        jaxpr, names, in_specs, in_avals = of_nothing(params), (), (), ()
     threaded = op.ordered_effects  # each device keeps its own order
     alike = [PartitionSpec()] * len(threaded), [0] * len(threaded)
     ins, outs = [
         shardings_text(
             mesh, params["manual"], [*specs, *alike[0]], [*[a.physical.ndim for a in avals], *alike[1]]
         )
-        for specs, avals in ((params["in_specs"], op.in_avals), (params["out_specs"], op.out_avals))
+        for specs, avals in ((in_specs, in_avals), (params["out_specs"], op.out_avals))
     ]
     axes = ", ".join([f'"{n}"' for n in params["manual"]])
     attributes = f"in_shardings = {ins}, out_shardings = {outs}, manual_axes = #sdy<manual_axes{{{axes}}}>"
-    both, tokens = (op.in_avals, op.out_avals), [TOKEN] * len(threaded)
+    both, tokens = (in_avals, op.out_avals), [TOKEN] * len(threaded)
     types = [", ".join([*[a.mlir for a in avals], *tokens]) for avals in both]
     tail = f": ({types[0]}) -> ({types[1]})"
     around = op.manual

@@ -426,3 +426,14 @@ def test_broadcast_like_lies_as_the_array_that_it_follows():
         like = rb.device_put(np.ones((8, 2), "f4"), P("x", None))
         for run in (rb.lax.broadcast_like, rb.jit(rb.lax.broadcast_like)):
             assert run(np.arange(2), like).sharding == NamedSharding(mesh, P("x", None))
+
+
+def test_several_operands_without_elements():
+    both = jit(rb.shard_map(lambda x, y: ((x + y).sum(1), rnp.all(x == y, axis=1)), mesh=ROW,
+                            in_specs=P("i"), out_specs=P("i")))  # fmt: skip
+    total, same = both(np.zeros((8, 0), "float32"), np.zeros((8, 0), "float32"))
+    close(total, np.zeros(8))
+    assert same.shape == (8,) and bool(same.all())
+    counted = rb.shard_map(lambda x, y: lax.psum((x + y).sum(1) + 1, "i"), mesh=ROW, in_specs=P("i"),
+                           out_specs=P("i"))  # fmt: skip
+    close(counted(np.zeros((8, 0), "float32"), np.zeros((8, 0), "float32")), np.full(8, 8.0))

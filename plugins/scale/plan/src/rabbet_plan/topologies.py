@@ -39,7 +39,7 @@ def split(topology: str) -> tuple[str, str]:
             raise ConfigError(f"{topology!r} is no topology of CPU devices: give their number, as in cpu:8")
         return "cpu", rest
     if "/" in kind or kind in ("tpu", "cuda", "gpu"):
-        platform, _, name = topology.replace(":", "/", 1).partition("/")
+        platform, _, name = topology.partition("/" if "/" in kind else ":")
         return platform, name
     found = hardware_of(topology)
     if found is None:

@@ -11,9 +11,9 @@ import numpy as np
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
-from rabbet.extend.primitive import Batched, Dual, Primitive, Zero
+from rabbet.extend.primitive import Batched, Dual, Primitive, Zero, zero_tangent
 from rabbet.extend.rules import at_front, real_dtype
-from rabbet.extend.transform import is_tracer
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix
 from rabbet.numpy.products.dots import operands
@@ -64,8 +64,11 @@ def jvp_shortest_solution(op: Op, a: Dual, b: Dual, rcond: Dual) -> list[Dual]:
     k = y.shape[-1]
     if type(a.tangent) is Zero:
         out, rank, s = op(x, y, rcond.primal)
-        change = None if type(b.tangent) is Zero else op(x, b.tangent, rcond.primal)[0]
-        return [Dual(out, change), Dual(rank, None), Dual(s, None)]
+        if type(b.tangent) is Zero:
+            change = zero_tangent(typeof(out))
+        else:
+            change = op(x, b.tangent, rcond.primal)[0]
+        return [Dual(out, change), *[Dual(y, zero_tangent(typeof(y))) for y in (rank, s)]]
     ones = matrices.identity(x.aval.strong().update(shape=(*x.shape[:-1], x.shape[-2])))
     both, rank, _ = op(x, concatenate([y, ones], -1), rcond.primal)
     out, p = both[..., :k], both[..., k:]
@@ -78,7 +81,8 @@ def jvp_shortest_solution(op: Op, a: Dual, b: Dual, rcond: Dual) -> list[Dual]:
     change = lax.add(change, lax.sub(beside, product(p, product(x, beside))))
     u, s, vh = lax.linalg.svd(x, full_matrices=False)
     along = matrices.diagonal(product(product(adjoint(u), da), adjoint(vh)))
-    return [Dual(out, change), Dual(rank, None), Dual(s, lax.real(along) if x.dtype.kind == "c" else along)]
+    along = lax.real(along) if x.dtype.kind == "c" else along
+    return [Dual(out, change), Dual(rank, zero_tangent(typeof(rank))), Dual(s, along)]
 
 
 @shortest_solution.rule("batch")
