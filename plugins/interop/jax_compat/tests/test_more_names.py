@@ -11,7 +11,11 @@ import rabbet.numpy as rnp
 from rabbet_jax import window_shapes
 from rabbet_jax.overlay import api_util, core, sharding
 from rabbet_jax.overlay import lax as overlay_lax
+from rabbet_jax.overlay.extend import core as extend_core
+from rabbet_jax.overlay.extend import linear_util, source_info_util
 from rabbet_jax.overlay.extend import random as extend_random
+from rabbet_jax.overlay.extend import sharding as extend_sharding
+from rabbet_jax.overlay.interpreters import ad, batching
 from rabbet_jax.user_contexts import UserContext
 
 
@@ -105,3 +109,79 @@ def test_served(tmp_path):
     first, *rest = ran.stdout.splitlines()
     assert first.startswith("jaxlib.mlir") and first.endswith("AddOp True False")
     assert [line.startswith("to fix: ") for line in rest] == [True] * 3
+
+
+def test_places_in_programs_and_names_around_them():
+    def here():
+        return source_info_util.current()
+
+    assert "test_more_names.py:" in source_info_util.summarize(here())
+    assert source_info_util.summarize(here()).endswith("here)")
+    assert source_info_util.summarize(source_info_util.new_source_info()) == ""
+    with source_info_util.extend_name_stack("outer") as stack:
+        assert str(stack.extend("inner").transform("vmap")) == "outer/inner/vmap()"
+        assert source_info_util.current_name_stack() == stack
+        text = rb.jit(lambda x: x * 2).lower(1.0).as_text(debug_info=True)
+        with source_info_util.reset_name_stack():
+            assert str(source_info_util.current_name_stack()) == ""
+    assert "outer" in text and str(source_info_util.current_name_stack()) == ""
+
+
+def test_what_functions_tell_beside_their_results():
+    @linear_util.transformation_with_aux
+    def doubled(x):
+        out = yield (x + 1,), {}
+        yield out * 2, "told"
+
+    def tripled(f, store, x):
+        store.store("stored")
+        return f(x) * 3
+
+    fun = linear_util.wrap_init(lambda x: x * 10)
+    first, told = doubled(fun)
+    second, stored = linear_util.transformation_with_aux2(tripled)(fun)
+    with pytest.raises(linear_util.StoreException, match="has not been called"):
+        told()
+    with pytest.raises(linear_util.StoreException, match="0 of the two"):
+        linear_util.merge_linear_aux(told, stored)
+    assert (second.call_wrapped(1), linear_util.merge_linear_aux(told, stored)) == (30, (False, "stored"))
+    assert (first.call_wrapped(1), told()) == (40, "told")
+
+
+def test_rules_for_primitives_that_are_linear_in_one_operand_or_in_each():
+    double = extend_core.Primitive("double")
+    double.def_impl(lambda x: x * 2)
+    double.def_abstract_eval(lambda a: a)
+    ad.deflinear2(double, lambda ct, x: [ct * 2 if ad.is_undefined_primal(x) else None])
+    assert float(rb.grad(lambda x: double.bind(x))(1.0)) == 2
+
+    product = extend_core.Primitive("product_of_two")
+    product.def_impl(lambda x, y: x * y)
+    product.def_abstract_eval(lambda a, b: a)
+    ad.defbilinear(product, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
+    batching.defbroadcasting(product)
+    assert [float(g) for g in rb.grad(lambda x, y: product.bind(x, y), (0, 1))(2.0, 3.0)] == [3, 2]
+    out = rb.vmap(lambda x, y: product.bind(x, y), (0, None))(rnp.arange(3.0), rnp.array(2.0))
+    assert out.tolist() == [0, 2, 4]
+
+    total = extend_core.Primitive("total")
+    total.def_impl(lambda x, axes: rnp.sum(x, axes))
+    total.def_abstract_eval(lambda a, axes: a.update(shape=a.shape[1:]))
+    batching.defreducer(total)
+    assert rb.vmap(lambda x: total.bind(x, axes=(0,)), 1)(rnp.arange(6.0).reshape(2, 3)).tolist() == [3, 5, 7]
+    assert batching.bdim_at_front(rnp.ones((2, 3)), 1, 3).shape == (3, 2)
+    assert batching.broadcast(rnp.ones(2), 3, 1).shape == (2, 3)
+    assert ad.add_tangents(1.0, ad.zeros_like_aval(rb.typeof(1.0))) == 1.0
+
+
+def test_shardings_as_bytes():
+    hlo = extend_sharding.get_hlo_sharding_from_serialized_proto(b"")
+    assert extend_sharding.get_serialized_proto_from_hlo_sharding(hlo) == b"" and hlo.is_replicated()
+
+
+def test_mapping_over_leading_dimensions_of_size_1():
+    sparse = pytest.importorskip("rabbet_jax.overlay.experimental.sparse.inner_classes")
+    assert sparse.nfold_vmap(rnp.dot, 2)(rnp.ones((1, 3, 2)), rnp.ones((4, 3, 2))).shape == (4, 3)
+    assert sparse.inner("SparseInfo")((2, 3)) == ((2, 3), False, False)
+    with pytest.raises(ValueError, match=r"sizes \[3, 4\]"):
+        sparse.broadcasting_vmap(rnp.add)(rnp.ones(3), rnp.ones(4))

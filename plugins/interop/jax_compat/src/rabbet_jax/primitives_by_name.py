@@ -10,6 +10,9 @@ MAKERS = (
     "rng_bit_generator reduce while_loop stop_gradient with_sharding_constraint"
 ).split()
 
+# Whose name is another one here.
+OTHERWISE = {"remat": "checkpoint"}
+
 
 def primitive_named(name):
     """``add`` for ``"add_p"``.
@@ -18,6 +21,7 @@ def primitive_named(name):
       AttributeError: if no primitive has that name.
     """
     short = name[:-2] if name.endswith("_p") and name[0] != "_" else ""
+    short = OTHERWISE.get(short, short)
     found = getattr(primitives, short, None) if short else None
     if isinstance(found, primitives.Primitive):
         return found

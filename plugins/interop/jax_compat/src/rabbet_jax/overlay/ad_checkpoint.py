@@ -6,6 +6,7 @@ import rabbet as rb
 from rabbet.extend.wrapping import wraps
 
 from rabbet_jax.checkpoint_levels import another_level
+from rabbet_jax.primitives_by_name import primitive_named
 
 
 @wraps(rb.checkpoint)
@@ -46,5 +47,10 @@ class SaveableType:
 
 
 Recompute, Saveable = RecomputeType(), SaveableType()
+
+
+def __getattr__(name):
+    return primitive_named(name)  # name_p and remat_p
+
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "remat"]

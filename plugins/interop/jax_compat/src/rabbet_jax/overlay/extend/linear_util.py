@@ -1,5 +1,7 @@
 """``jax.extend.linear_util``: functions with transformations around them."""
 
+import functools
+
 
 class WrappedFun:
     """A function to be called by ``call_wrapped``."""
@@ -38,16 +40,16 @@ def transformation_with_aux(generator):
     """
 
     def apply(fun, *params):
-        told = []
+        store = Store()
 
         def call(*args, **kwargs):
             steps = generator(*params, *args, **kwargs)
             inner_args, inner_kwargs = next(steps)
             out, aux = steps.send(fun.call_wrapped(*inner_args, **inner_kwargs))
-            told[:] = [aux]
+            store.store(aux)
             return out
 
-        return WrappedFun(call, fun.debug_info), lambda: told[0]
+        return WrappedFun(call, fun.debug_info), store.read
 
     return apply
 
@@ -63,5 +65,82 @@ def transformation2(function):
     return apply
 
 
-ABSENT = "StoreException cache merge_linear_aux transformation_with_aux2"
-__all__ = ["WrappedFun", "transformation", "transformation2", "transformation_with_aux", "wrap_init"]
+class StoreException(Exception):
+    """What a call was to leave was asked for before the call, or of a call that was not made."""
+
+
+def transformation_with_aux2(function):
+    """``function`` takes the function below, something with ``store(value)`` for what it has to tell beside
+    its result, then arguments.
+    """
+
+    def apply(fun, *params, use_eq_store=False):
+        store = Store()
+        call = lambda *args, **kwargs: function(fun.call_wrapped, store, *params, *args, **kwargs)
+        return WrappedFun(call, fun.debug_info), store.read
+
+    return apply
+
+
+class Store:
+    """Something that a call leaves for whoever asks after it.
+
+    Raises:
+      StoreException: where nothing was left.
+    """
+
+    def __init__(self):
+        self.told = []
+
+    def store(self, value):
+        """Leave it."""
+        self.told[:] = [value]
+
+    def read(self):
+        """What was left."""
+        if not self.told:
+            raise StoreException("the function has not been called yet")
+        return self.told[0]
+
+    @property
+    def val(self):
+        """What was left."""
+        return self.read()
+
+
+def merge_linear_aux(aux1, aux2):
+    """``(True, what)`` of the first that was called, else ``(False, what)`` of the second.
+
+    Raises:
+      StoreException: where both were called, or none.
+    """
+    told = []
+    for first, aux in ((True, aux1), (False, aux2)):
+        try:
+            told.append((first, aux()))
+        except (StoreException, IndexError):
+            continue
+    if len(told) != 1:
+        raise StoreException(f"{len(told)} of the two functions have been called, and one must have been")
+    return told[0]
+
+
+def cache(call, *, explain=None):
+    """``call(fun, *args)``, whose results are kept by the function within ``fun`` and the arguments."""
+    kept = {}
+
+    @functools.wraps(call)
+    def cached(fun, *args):
+        key = (fun.call, *args)
+        if key not in kept:
+            kept[key] = call(fun, *args)
+        return kept[key]
+
+    cached.cache_clear = kept.clear
+    return cached
+
+
+__all__ = [
+    "Store", "StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
+    "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init",
+]  # fmt: skip

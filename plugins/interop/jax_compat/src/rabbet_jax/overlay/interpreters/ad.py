@@ -1,5 +1,6 @@
 """``jax.interpreters.ad``."""
 
+import rabbet as rb
 from rabbet.extend.primitive import Linear as UndefinedPrimal
 from rabbet.extend.primitive import Zero, instantiate
 from rabbet.extend.primitive import add_tangents as add_jaxvals
@@ -7,7 +8,41 @@ from rabbet.extend.transform import Tracer, jvp
 
 from rabbet_jax.primitives import defjvp, deflinear, primitive_jvps, primitive_transposes
 
-deflinear2 = deflinear
+
+def deflinear2(primitive, transpose_rule):
+    """A linear primitive; ``transpose_rule(cotangent, *operands, **params)`` gives a cotangent for each."""
+    deflinear(primitive, None)
+    primitive_transposes[primitive] = transpose_rule
+
+
+def defbilinear(primitive, lhs_rule, rhs_rule):
+    """A product: linear in each of two operands while the other is fixed. ``lhs_rule(cotangent, x, y)`` gives
+    the cotangent of the first, ``rhs_rule`` of the second.
+    """
+    defjvp(
+        primitive,
+        lambda t, x, y, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, **params: primitive.bind(x, t, **params),
+    )
+
+    def transpose(ct, x, y, **params):
+        if is_undefined_primal(x):
+            return [None if type(ct) is Zero else lhs_rule(ct, x, y, **params), None]
+        return [None, None if type(ct) is Zero else rhs_rule(ct, x, y, **params)]
+
+    primitive_transposes[primitive] = transpose
+
+
+def zeros_like_aval(aval):
+    """An array of zeros of a type."""
+    return rb.numpy.zeros(aval.shape, aval.dtype)
+
+
+def add_tangents(x, y):
+    """The sum of two tangents, of which either may be a ``Zero``."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else add_jaxvals(x, y)
 
 
 class _JVPTracers(type):
@@ -35,6 +70,8 @@ __all__ = [
     "UndefinedPrimal",
     "Zero",
     "add_jaxvals",
+    "add_tangents",
+    "defbilinear",
     "defjvp",
     "deflinear",
     "deflinear2",
@@ -42,4 +79,5 @@ __all__ = [
     "is_undefined_primal",
     "primitive_jvps",
     "primitive_transposes",
+    "zeros_like_aval",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 import importlib
 
+from rabbet_jax.overlay.experimental.sparse.inner_classes import inner
+
 ABSENT = "BCOO BCSR CSC CSR COO JAXSparse SparseEfficiencyWarning sparsify bcoo_dot_general"
 
 
@@ -13,4 +15,5 @@ def of_sparse(name):
     """
     if name.startswith("_"):
         raise AttributeError(name)
-    return getattr(importlib.import_module("rabbet.experimental.sparse"), name)
+    found = getattr(importlib.import_module("rabbet.experimental.sparse"), name, None)
+    return inner(name) if found is None else found

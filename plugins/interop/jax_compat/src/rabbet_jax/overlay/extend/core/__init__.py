@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import rabbet as rb
-from rabbet.errors import JaxprTypeError
+from rabbet.errors import InconclusiveDimensionOperation, JaxprTypeError
 from rabbet.extend.passes import check
 from rabbet.extend.transform import batch, bound_axes, context
 from rabbet_jax.overlay.core import (
@@ -137,7 +137,8 @@ def set_current_trace(trace):
 
 
 __all__ = [
-    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError",
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError",
     "Literal", "OpaqueTraceState",
     "Primitive", "ShapedArray", "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",

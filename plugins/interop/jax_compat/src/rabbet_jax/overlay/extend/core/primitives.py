@@ -2,7 +2,7 @@
 
 from rabbet_jax.primitives_by_name import primitive_named
 
-ABSENT = "call_p closed_call_p jit_p custom_jvp_call_p custom_vjp_call_p remat_p"
+ABSENT = "call_p closed_call_p jit_p custom_jvp_call_p custom_vjp_call_p"
 
 
 def __getattr__(name):
