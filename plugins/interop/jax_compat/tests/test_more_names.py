@@ -14,7 +14,6 @@ from rabbet_jax.overlay import lax as overlay_lax
 from rabbet_jax.overlay.extend import core as extend_core
 from rabbet_jax.overlay.extend import linear_util, source_info_util
 from rabbet_jax.overlay.extend import random as extend_random
-from rabbet_jax.overlay.extend import sharding as extend_sharding
 from rabbet_jax.overlay.interpreters import ad, batching
 from rabbet_jax.user_contexts import UserContext
 
@@ -172,11 +171,6 @@ def test_rules_for_primitives_that_are_linear_in_one_operand_or_in_each():
     assert batching.bdim_at_front(rnp.ones((2, 3)), 1, 3).shape == (3, 2)
     assert batching.broadcast(rnp.ones(2), 3, 1).shape == (2, 3)
     assert ad.add_tangents(1.0, ad.zeros_like_aval(rb.typeof(1.0))) == 1.0
-
-
-def test_shardings_as_bytes():
-    hlo = extend_sharding.get_hlo_sharding_from_serialized_proto(b"")
-    assert extend_sharding.get_serialized_proto_from_hlo_sharding(hlo) == b"" and hlo.is_replicated()
 
 
 def test_mapping_over_leading_dimensions_of_size_1():

@@ -20,11 +20,11 @@ def visualize_sharding(shape, sharding, use_color=True, scale=1.0, min_width=9, 
       ValueError: for a shape of no dimensions, or more than two.
 
     Example:
-      >>> x = rb.device_put(np.ones((4, 2), np.float32))
+      >>> x = rb.device_put(np.ones(4, np.float32))
       >>> rb.debug.visualize_sharding(x.shape, x.sharding)
-      +-------+
-      | cpu:0 |
-      +-------+
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
     """
     print(picture(tuple(shape), sharding, scale, min_width, max_width))
 
@@ -36,10 +36,10 @@ def visualize_array_sharding(arr, **options):
       TypeError: for a traced array, of which it is not known how it will lie.
 
     Example:
-      >>> rb.debug.visualize_array_sharding(rb.device_put(np.ones((4, 2), np.float32)))
-      +-------+
-      | cpu:0 |
-      +-------+
+      >>> rb.debug.visualize_array_sharding(rb.device_put(np.ones(4, np.float32)))
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
     """
     if is_tracer(arr) or not isinstance(arr, Array):
         raise TypeError(
@@ -61,17 +61,35 @@ def picture(shape, sharding, scale, min_width, max_width):
         held[row][column].append(device)
     texts = [[named(devices) for devices in row] for row in held]
     longest = max(len(text) for row in texts for text in row)
-    width = min(max(longest + 2, int(scale * min_width) - 2), max(3, (max_width - 1) // columns - 1))
-    line = "+" + "+".join(["-" * width] * columns) + "+"
-    drawn = [line]
+    # A whole of ten lines, as wide as its shape is beside its height: a letter is 2.5 times as high as wide.
+    height = HEIGHT * scale if len(shape) == 2 else 2
+    whole = 2.5 * HEIGHT * scale * shape[1] / max(shape[0], 1) if len(shape) == 2 else 0
+    most = max(3, (max_width - 1) // columns - 1)
+    width = min(max(longest, int(whole / columns) - 2, int(min_width) - 2), most)
+    lines = max(int(height / rows) - 1, 1)
+    edge = lambda left, middle, right: left + middle.join(["\u2500" * width] * columns) + right
+    blank = "\u2502" + "\u2502".join([" " * width] * columns) + "\u2502"
+    drawn = []
     for row in texts:
-        drawn += ["|" + "|".join([text[:width].center(width) for text in row]) + "|", line]
-    return "\n".join(drawn)
+        drawn.append(edge("\u251c", "\u253c", "\u2524") if drawn else edge("\u250c", "\u252c", "\u2510"))
+        above = (lines - 1) // 2
+        written = "\u2502" + "\u2502".join([centred(text[:width], width) for text in row]) + "\u2502"
+        drawn += [*[blank] * above, written, *[blank] * (lines - 1 - above)]
+    return "\n".join([*drawn, edge("\u2514", "\u2534", "\u2518")])
+
+
+HEIGHT = 10
+
+
+def centred(text, width):
+    """A text in the middle of so many characters; of an odd rest the larger part is on the right."""
+    left = (width - len(text)) // 2
+    return " " * left + text + " " * (width - len(text) - left)
 
 
 def named(devices):
-    """The devices of a box: ``cpu:0,2``."""
-    return f"{devices[0].platform}:{','.join(map(str, np.sort([d.id for d in devices])))}"
+    """The devices of a box: ``CPU 0,2``."""
+    return f"{devices[0].platform.upper()} {','.join(map(str, np.sort([d.id for d in devices])))}"
 
 
 __all__ = ["visualize_array_sharding", "visualize_sharding"]

@@ -1,9 +1,9 @@
 """``jax.experimental.jet``, with a series of zeros that need not be written out."""
 
+import importlib
 import math
 
 import rabbet as rb
-from rabbet.experimental import jet as _jet
 
 
 class ZeroSeries:
@@ -29,7 +29,8 @@ def jet(fun, primals, series, **options):
         rb.tree.map(lambda x: [rb.numpy.zeros_like(x)] * order, p) if isinstance(s, ZeroSeries) else s
         for p, s in zip(primals, series, strict=False)
     ]
-    return _jet.jet(fun, primals, [*filled, *series[len(filled) :]], **options)
+    own = importlib.import_module("rabbet.experimental.jet")
+    return own.jet(fun, primals, [*filled, *series[len(filled) :]], **options)
 
 
 ABSENT = (

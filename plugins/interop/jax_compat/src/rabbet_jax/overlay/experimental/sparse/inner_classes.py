@@ -1,5 +1,6 @@
 """What JAX's sparse arrays say of themselves, as tuples, and a function that maps over leading dimensions."""
 
+import importlib
 from typing import Any, NamedTuple
 
 import rabbet as rb
@@ -65,10 +66,9 @@ def broadcasting_vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0) -> Any:
 
 def cusparse_warning() -> type:
     """The class of warnings that a GPU's library for sparse arrays is not used."""
-    from rabbet.experimental.sparse import SparseEfficiencyWarning
-
+    base = importlib.import_module("rabbet.experimental.sparse").SparseEfficiencyWarning
     home = {"__module__": "jax.experimental.sparse"}
-    return type("CuSparseEfficiencyWarning", (SparseEfficiencyWarning,), home)
+    return type("CuSparseEfficiencyWarning", (base,), home)
 
 
 NAMES = {each.__name__: each for each in (
