@@ -136,7 +136,7 @@ def cache(call, *, explain=None):
             kept[key] = call(fun, *args)
         return kept[key]
 
-    cached.cache_clear = kept.clear
+    vars(cached)["cache_clear"] = kept.clear
     return cached
 
 

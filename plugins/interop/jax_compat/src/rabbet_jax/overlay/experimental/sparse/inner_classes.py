@@ -57,7 +57,7 @@ def broadcasting_vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0) -> Any:
         if sizes:
             alone = [a is not None and x.shape[a] == 1 for x, a in zip(args, axes, strict=True)]
             squeezed = lambda x, a, s: rb.numpy.squeeze(x, a) if s else x
-            args = [squeezed(*each) for each in zip(args, axes, alone, strict=True)]
+            args = tuple([squeezed(*each) for each in zip(args, axes, alone, strict=True)])
             axes = tuple([None if s else a for a, s in zip(axes, alone, strict=True)])
         return rb.vmap(fun, axes, out_axes)(*args)
 
