@@ -53,7 +53,8 @@ def binary(function: Callable, name: str, reflected: bool = False) -> Callable:
     any_dtype = of_booleans is function
     ordered = function in STRICT
     bring = comparable if function in COMPARISONS.values() else beside
-    shown = f"x {SYMBOLS[name]} y" if name in SYMBOLS else name
+    plain = f"__{name[3:]}" if reflected else name
+    shown = f"x {SYMBOLS[plain]} y" if plain in SYMBOLS else name
 
     @fused
     def together(x: ArrayLike, y: ArrayLike) -> Any:

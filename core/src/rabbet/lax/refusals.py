@@ -90,6 +90,7 @@ OF_MEMORY = (
 
 CHOOSE = (
     "Instead of 'if' use rabbet.numpy.where or lax.cond, instead of 'while' lax.while_loop, "
+    "instead of 'and', 'or', 'not' use &, |, ~, "
     f"or {MAKE_STATIC}."
 )
 NUMBER = f"Compute it outside, or {MAKE_STATIC}. To change the dtype of an array, use x.astype(dtype)."

@@ -22,6 +22,11 @@ MESSAGES = [
         TypeError,
         "the last dimension of the first has size 4, dimension 0 of the second 3",
     ),
+    (lambda: X[0] + rnp.ones(3), TypeError, r"broadcasting: \(4,\), \(3,\) in x \+ y; counted"),
+    (lambda: rnp.histogram(X, bins=0), ValueError, "one bin at least, got bins=0"),
+    (lambda: rnp.ones(3)["a"], TypeError, r"str 'a' cannot index f32\[3\]: .* or a tuple of these\n"),
+    (lambda: rnp.ones(3)[1.5], TypeError, "convert floating positions"),
+    (lambda: rnp.ones(3)[np.ones(2)], TypeError, "convert floating positions"),
     (lambda: rnp.matmul(X, 2.0), ValueError, "at least one dimension.*use multiply"),
     (
         lambda: rnp.concatenate([X, np.ones((3, 5), "f4")]),

@@ -207,12 +207,15 @@ def proper_host(item: Any, aval: ShapedArray) -> int | np.ndarray:
     return int(host) if host.ndim == 0 and host.dtype.kind != "b" else host
 
 
+FLOATING = ("float", "f16[", "f32[", "f64[")
+
+
 def not_an_index(what: str, aval: ShapedArray) -> TypeError:
     """The error for an index of a wrong type."""
     return TypeError(
         f"{what} cannot index {aval.str_short()}: an index is an integer, a slice, None, '...', an array of "
-        "integers or booleans, "
-        f"or a tuple of these; convert floating positions with astype(int)"
+        "integers or booleans, or a tuple of these"
+        + ("; convert floating positions with astype(int)" if any(word in what for word in FLOATING) else "")
     )
 
 

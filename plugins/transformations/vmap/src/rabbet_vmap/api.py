@@ -178,7 +178,8 @@ def _axes_of_arguments(
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
             f"vmap of {describe_function(fun)}: in_axes is of length {len(in_axes)}, the function was called "
-            f"with {len(args)} positional arguments"
+            f"with {len(args)} positional argument{'s' if len(args) != 1 else ''}"
+            + ("; keyword arguments are not counted: each is mapped along its first axis" if kwargs else "")
         )
     if not isinstance(in_axes, (int, tuple, dict, type(None))):
         structure(in_axes)  # which says so where it is too deep to be shown

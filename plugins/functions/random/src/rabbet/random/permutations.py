@@ -52,7 +52,8 @@ def as_size(x):
         return x.__index__()
     except AttributeError:
         raise TypeError(
-            f"expected an array with dimensions or an integer, got {type(x).__name__} {x!r}"
+            "permutation and choice: expected an array with dimensions or an integer, got "
+            f"{type(x).__name__} {x!r:.60}"
         ) from None
 
 

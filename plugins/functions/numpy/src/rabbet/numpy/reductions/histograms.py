@@ -38,6 +38,8 @@ def histogram_bin_edges(a: Value, bins: int = 10, range: Any = None, weights: An
     bins = array(bins) if isinstance(bins, (list, tuple)) else bins
     if typeof(bins).ndim:
         return asarray(bins)
+    if operator.index(bins) < 1:
+        raise ValueError(f"histogram: there must be one bin at least, got bins={bins}")
     return even_edges(a, *(() if range is None else tuple(range)), bins=operator.index(bins))
 
 
