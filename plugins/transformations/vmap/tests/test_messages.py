@@ -140,3 +140,9 @@ def test_an_exception_leaves_the_thread_clean():
         rb.vmap(lambda x: 1 // 0)(X)
     assert lax.add(1, 2) == 3
     assert rb.vmap(lambda x: x)(X).shape == X.shape
+
+
+def test_keywords_are_not_counted_by_in_axes():
+    text = message(lambda: rb.vmap(lambda x, y: x, in_axes=(0, None))(X, y=1.0))
+    assert "in_axes is of length 2, the function was called with 1 positional argument; keyword" in text
+    assert "not counted" not in message(lambda: rb.vmap(lambda x: x, in_axes=(0, None))(X))
