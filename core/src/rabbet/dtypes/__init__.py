@@ -173,6 +173,8 @@ def numpy_scalar(value: Any, dtype: Any) -> Any:
                 f"the Python {type(value).__name__} {value} does not fit {dtype.name} (from {info.min} to "
                 f"{info.max})\n  ask for a wider dtype, as in array({value}, dtype={wide!r})"
             )
+    if isinstance(value, complex) and kind(dtype) in "fiu":
+        raise TypeError(f"the Python complex {value} has two parts, {dtype.name} holds one; take value.real")
     host = np.asarray(value)
     return narrowed(host, dtype) if host.dtype.kind == "f" else host_cast(host, dtype)
 

@@ -15,6 +15,7 @@ import numpy as np
 from rabbet_fft import FftType
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused, public_module
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray, on_device
@@ -55,7 +56,7 @@ def transformed(
     if norm is not None and norm not in NORMS:
         raise ValueError(f"{name}: norm must be None, 'backward', 'ortho' or 'forward', got {norm!r}")
     if fft_type is RFFT and kind_of(a) == "c":
-        raise ValueError(
+        raise DTypeError(
             f"{name} takes real arrays, got {a.aval.str_short()}; use {name.replace('r', '', 1)}, or take "
             "its real part"
         )
@@ -351,7 +352,7 @@ def frequencies(name: str, n: int, d: float, dtype: Any, numbers: Callable[..., 
     try:
         n = operator.index(n)
     except TypeError:
-        raise TypeError(f"{name}: n must be an int, got {n!r}") from None
+        raise ShapeError(f"{name}: n must be an int, got {n!r}") from None
     if n < 1:
         raise ValueError(f"{name}: n must be at least 1, got {n}")
     dtype = default_float() if dtype is None else dtypes.canonicalize(dtype)

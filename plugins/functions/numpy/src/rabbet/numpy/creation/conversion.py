@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import Array, device_put, dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
 from rabbet.extend.sharding import Sharding
@@ -140,7 +141,7 @@ def converted(x: Any, dtype: DType | None) -> Any:
     ):
         if is_listed(x):
             return from_sequence([x[i] for i in range(len(x))], dtype)
-        raise TypeError(
+        raise DTypeError(
             f"array: a {type(x).__name__} holds no numbers; give an array, numbers or nested lists of numbers"
         )
     return from_numpy(np.asarray(x), dtype)

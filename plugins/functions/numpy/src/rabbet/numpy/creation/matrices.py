@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray, on_device
@@ -77,7 +78,7 @@ def triangle(name: Any, m: Any, k: Any, lower: Any) -> Any:
     m = as_array(m)
     shape = m.aval.shape
     if len(shape) < 2:
-        raise ValueError(f"{name} takes arrays of at least two dimensions, got {m.aval.str_short()}")
+        raise ShapeError(f"{name} takes arrays of at least two dimensions, got {m.aval.str_short()}")
     rows, columns = shape[-2:]
     kept = below(rows, columns, k if lower else k - 1)
     kept = lax.broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1))
@@ -163,7 +164,7 @@ def diag(v: Value, k: int = 0) -> Value:
     if v.aval.ndim == 2:
         return diagonal(v, k)
     if v.aval.ndim != 1:
-        raise ValueError(f"diag takes a vector or a matrix, got {v.aval.str_short()}")
+        raise ShapeError(f"diag takes a vector or a matrix, got {v.aval.str_short()}")
     n = v.aval.shape[0] + abs(k)
     padded = lax.pad(v, 0, ((max(k, 0), max(-k, 0), 0),))
     spread = lax.broadcast_in_dim(padded, (n, n), (1,))
@@ -218,7 +219,7 @@ def meshgrid(*xi: Value, copy: bool = True, sparse: bool = False, indexing: str 
     vectors = [lax.reshape(as_array(x), (1,)) if typeof(x).ndim == 0 else as_array(x) for x in xi]
     for x in vectors:
         if x.aval.ndim != 1:
-            raise ValueError(f"meshgrid takes vectors and numbers, got {x.aval.str_short()}")
+            raise ShapeError(f"meshgrid takes vectors and numbers, got {x.aval.str_short()}")
     places = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         places[:2] = 1, 0
@@ -267,8 +268,10 @@ def vander(x: Value, N: int | None = None, increasing: bool = False) -> Value:
     check("vander", x)
     x = as_array(x)
     if x.aval.ndim != 1:
-        raise ValueError(f"vander takes a vector, got {x.aval.str_short()}")
+        raise ShapeError(f"vander takes a vector, got {x.aval.str_short()}")
     n = x.aval.shape[0] if N is None else N
+    if n < 0:
+        raise ShapeError(f"vander: the number of columns must not be negative, got {n}")
     if n > MOST_PRODUCTS:
         powers = lax.broadcasted_iota("int32", (x.aval.shape[0], n), 1)
         return power(x[:, None], powers if increasing else n - 1 - powers).astype(x.dtype)

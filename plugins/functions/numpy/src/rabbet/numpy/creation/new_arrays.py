@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import Array, config, dtypes, lax
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import ConcretizationTypeError, ShapeError
 from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding, with_weak_type
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
@@ -216,7 +216,7 @@ def known(name: str, value: Value) -> Any:
         )
     check(name, value)
     if typeof(value).shape:
-        raise TypeError(f"{name} takes numbers, got {typeof(value).str_short()}")
+        raise ShapeError(f"{name} takes numbers, got {typeof(value).str_short()}")
     return value if is_python_scalar(value) else np.asarray(value)[()]
 
 
@@ -346,7 +346,7 @@ def evenly_spaced(
     """``linspace`` without a device."""
     num = dimension_of(num)
     if num < 0:
-        raise ValueError(f"linspace: num must not be negative, got {num}")
+        raise ShapeError(f"linspace: num must not be negative, got {num}")
     check("linspace", start, stop)
     inside = dtypes.to_inexact(dtypes.result_type(start, stop))
     wanted = inside if dtype is None else dtypes.canonicalize(dtype)

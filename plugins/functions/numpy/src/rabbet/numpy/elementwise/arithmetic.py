@@ -19,6 +19,7 @@ from rabbet.numpy.support.arguments import (
     in_dtype,
     integers_of_booleans,
     kind_of,
+    no_out,
     promote_to_float,
     weak_as,
 )
@@ -294,9 +295,17 @@ def _absolute(name: str) -> Callable[..., Any]:
 
 abs = _absolute("abs")
 absolute = _absolute("absolute")
+
+
+def _real_modulus(x: Value) -> Value:
+    if kind_of(x) == "c":
+        raise DTypeError("fabs is not defined on complex numbers; use abs")
+    return lax.abs(x)
+
+
 fabs = float_unary(
     "fabs",
-    lax.abs,
+    _real_modulus,
     """The modulus of a real ``x``, a float.
 
     >>> rnp.fabs(rnp.array([-1, 2]))
@@ -360,6 +369,7 @@ def modf(x: Any, /, out: Any = None) -> Any:
       >>> rnp.modf(rnp.array([1.5, -2.25]))
       (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
     """
+    no_out("modf", out)
     (x,) = promote_to_float("modf", x)
     whole = whole_part(x)
     fraction, zero = lax.sub(x, whole), lax.mul(lax.sign(x), 0.0)
@@ -394,6 +404,8 @@ def signbit(x: Any, /) -> Any:
     """
     check("signbit", x)
     kind = kind_of(x)
+    if kind == "c":
+        raise DTypeError("signbit is not defined on complex numbers, which have no sign")
     if kind == "f":
         x = as_array(x)
         bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")

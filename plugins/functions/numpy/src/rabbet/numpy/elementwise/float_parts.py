@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.arithmetic import remainder
@@ -24,7 +25,7 @@ def real_floats(name: str, *operands: Value) -> list[Value]:
     """Operands in one float dtype and shape, as arrays."""
     out = promote_to_float(name, *operands)
     if any(kind_of(x) == "c" for x in out):
-        raise TypeError(f"{name} is not defined on complex numbers")
+        raise DTypeError(f"{name} is not defined on complex numbers")
     full = lax.broadcast_shapes(*[typeof(x).shape for x in out])
     # Without jit arrays of NumPy's come as they are.
     out = [as_array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in out]

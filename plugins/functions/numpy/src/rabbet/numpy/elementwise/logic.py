@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray
@@ -332,7 +333,7 @@ def infinity_of(name: str, value: float, doc: str) -> Callable[..., Any]:
         no_out(name, out)
         check(name, x)
         if kind_of(x) == "c":
-            raise TypeError(f"{name} is not defined on complex numbers; use isinf")
+            raise DTypeError(f"{name} is not defined on complex numbers; use isinf")
         return is_infinite(as_array(x), value) if kind_of(x) == "f" else lax.full(typeof(x).shape, False)
 
     return fused(named(test, name, doc), static=("out",))

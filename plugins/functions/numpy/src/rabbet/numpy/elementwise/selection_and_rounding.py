@@ -8,12 +8,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused, is_python_scalar, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import truth
 from rabbet.numpy.elementwise.transcendental import strong
 from rabbet.numpy.reductions.reducing import converted, spread_to
-from rabbet.numpy.support.arguments import as_array, check, in_dtype, kind_of, promote, promote_to_float
+from rabbet.numpy.support.arguments import (
+    as_array,
+    check,
+    in_dtype,
+    kind_of,
+    no_out,
+    promote,
+    promote_to_float,
+)
 from rabbet.numpy.support.ufuncs import unary
 
 if TYPE_CHECKING:
@@ -66,9 +75,9 @@ def where(
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("where takes a condition alone, or a condition and both x and y")
+        raise ShapeError("where takes a condition alone, or a condition and both x and y")
     if size is not None or fill_value is not None:
-        raise ValueError("where: size and fill_value belong to the form with the condition alone")
+        raise ShapeError("where: size and fill_value belong to the form with the condition alone")
     return choose_by(condition, x, y)
 
 
@@ -88,7 +97,7 @@ def clip(arr: Value | None = None, /, min: Value | None = None, max: Value | Non
         raise ValueError("clip takes an array first, got none")
     check("clip", arr, *[v for v in (min, max) if v is not None])
     if any(v is not None and kind_of(v) == "c" for v in (arr, min, max)):
-        raise ValueError("clip is not defined on complex numbers, which have no order")
+        raise ShapeError("clip is not defined on complex numbers, which have no order")
     if min is not None:
         arr = lax.max(*promote("clip", arr, min))
     if max is not None:
@@ -179,6 +188,7 @@ def round(a: Value, decimals: Any = 0, out: Any = None) -> Value:
       >>> rnp.around(rnp.array([0.5, 1.5, 2.345]), 2)
       Array([0.5 , 1.5 , 2.34], dtype=float32)
     """
+    no_out("round", out)
     check("round", a)
     decimals = operator.index(decimals)
     kind = kind_of(a)

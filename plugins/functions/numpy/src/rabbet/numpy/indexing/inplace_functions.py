@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.numpy.creation.conversion import array
 from rabbet.numpy.elementwise.arithmetic import remainder
@@ -133,7 +134,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False, *, inplace: Any = True) -
     check("fill_diagonal", a)
     a = as_array(a)
     if a.ndim < 2:
-        raise ValueError(f"fill_diagonal takes arrays of at least two dimensions, got {a.aval.str_short()}")
+        raise ShapeError(f"fill_diagonal takes arrays of at least two dimensions, got {a.aval.str_short()}")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError(f"fill_diagonal: all dimensions must have one size, got {a.aval.str_short()}")
     if not a.size:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import ConcretizationTypeError, DTypeError, ShapeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.extend.wrapping import unknown
@@ -86,7 +86,7 @@ def nonzero(a: Value, *, size: int | None = None, fill_value: int | None = None)
     """
     a = held("nonzero", a)
     if not a.ndim:
-        raise ValueError("nonzero takes arrays with at least one dimension; use atleast_1d")
+        raise ShapeError("nonzero takes arrays with at least one dimension; use atleast_1d")
     if size is None:
         found = np.nonzero(looked_at("nonzero", a, SIZE))
         return tuple([asarray(i, place_dtype(n)) for i, n in zip(found, a.shape, strict=True)])
@@ -196,7 +196,7 @@ def bincount(
     """
     x = held("bincount", x)
     if dtypes.kind(x.dtype) not in "iub" or x.ndim != 1:
-        raise TypeError(f"bincount takes a vector of integers, got {typeof(x).str_short()}")
+        raise DTypeError(f"bincount takes a vector of integers, got {typeof(x).str_short()}")
     if length is None:
         host = known("bincount", x, "give length=, the length of the result")
         length = max(operator.index(minlength), int(host.max()) + 1 if host.size else 0)

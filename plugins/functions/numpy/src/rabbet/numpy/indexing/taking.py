@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import DTypeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.indexing.searching import flatnonzero, flattened
 from rabbet.numpy.reductions.reducing import spread_to
-from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of, weak_as
+from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of, no_out, weak_as
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -55,7 +55,12 @@ def take(
       >>> rnp.take(rnp.array([10, 20, 30]), rnp.array([2, 0]))
       Array([30, 10], dtype=int32)
     """
+    no_out("take", out)
     check("take", a)
+    if mode == "raise":
+        raise NotImplementedError(
+            "take: a compiled program cannot raise for a position outside; use mode='fill', 'clip' or 'wrap'"
+        )
     a, indices = as_array(a), integer_indices("take", indices)
     if axis is None:
         a, axis = lax.reshape(a, (a.size,)), 0
@@ -224,15 +229,16 @@ def compress(
       >>> rnp.compress(rnp.array([True, False, True]), rnp.arange(3))
       Array([0, 2], dtype=int32)
     """
+    no_out("compress", out)
     check("compress", condition, a)
     a = as_array(a)
     if typeof(condition).ndim != 1:
-        raise ValueError(f"compress takes a vector of booleans, got {typeof(condition).str_short()}")
+        raise ShapeError(f"compress takes a vector of booleans, got {typeof(condition).str_short()}")
     if axis is None:
         a, axis = lax.reshape(a, (a.size,)), 0
     axis = axis_of("compress", axis, a.ndim)
     if typeof(condition).shape[0] > a.shape[axis]:
-        raise ValueError(
+        raise ShapeError(
             f"compress: {typeof(condition).str_short()} is longer than axis {axis} of {typeof(a).str_short()}"
         )
     at = flatnonzero(condition, size=size, fill_value=a.shape[axis])
@@ -266,9 +272,10 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
       >>> rnp.choose(rnp.array([0, 1, 0]), [rnp.array([1, 2, 3]), rnp.array([10, 20, 30])])
       Array([ 1, 20,  3], dtype=int32)
     """
+    no_out("choose", out)
     a = integer_indices("choose", a)
     if isinstance(choices, str):
-        raise TypeError(f"choose: choices is a sequence of arrays, got {choices!r}")
+        raise ShapeError(f"choose: choices is a sequence of arrays, got {choices!r}")
     n = len(choices)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals
@@ -48,7 +49,7 @@ def norm(
         if ord is None:
             return kept(root_of_squares(x, axes), axes, keepdims)
         if x.ndim not in (1, 2):
-            raise ValueError(
+            raise ShapeError(
                 f"norm with ord={ord!r} takes a vector or a matrix, got {x.aval.str_short()}; give axis"
             )
     else:

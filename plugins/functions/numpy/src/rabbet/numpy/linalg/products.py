@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rabbet.errors import ShapeError
 from rabbet.numpy.creation import matrices as plain
 from rabbet.numpy.products import dots
 from rabbet.numpy.products.dots import vecdot
@@ -79,7 +80,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     """
     x1, x2 = array_of("outer", x1), array_of("outer", x2)
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ValueError(f"outer takes vectors, got {x1.aval.str_short()} and {x2.aval.str_short()}")
+        raise ShapeError(f"outer takes vectors, got {x1.aval.str_short()} and {x2.aval.str_short()}")
     return dots.outer(x1, x2)
 
 
@@ -121,7 +122,7 @@ def multi_dot(arrays: list[Value], *, precision: Any = None) -> Value:
     inside = all(a.ndim == 2 for a in arrays[1:-1])
     if len(arrays) < 2 or not inside or not all(a.ndim in (1, 2) for a in arrays):
         shown = ", ".join([a.aval.str_short() for a in arrays])
-        raise ValueError(
+        raise ShapeError(
             "multi_dot takes at least two matrices, of which the first and the last may be vectors, got "
             f"{shown or 'none'}"
         )

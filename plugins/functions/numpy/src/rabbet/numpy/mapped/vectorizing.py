@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rabbet as rb
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import folded, is_array_like
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.wrapping import rank_promotion
@@ -77,7 +78,7 @@ def vectorize(
     if any(not isinstance(e, (int, str)) or isinstance(e, bool) for e in excluded):
         raise TypeError(f"vectorize: excluded holds positions (ints) and names (texts), got {set(excluded)}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
-        raise ValueError(f"vectorize: positions in excluded must not be negative, got {set(excluded)}")
+        raise ShapeError(f"vectorize: positions in excluded must not be negative, got {set(excluded)}")
     parsed = None if signature is None else parse_signature(signature)
 
     def vectorized(*args: list[int] | Value, **kwargs: Any) -> tuple[Value, ...] | Value:
@@ -243,13 +244,13 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
         axis = axis_of("apply_over_axes", axis, ndim)
         found = func(out, axis)
         if not is_array_like(found):
-            raise TypeError(
+            raise ShapeError(
                 f"apply_over_axes: the function must return an array, it returned a {type(found).__name__}"
             )
         if found.ndim == ndim - 1:
             found = lax.expand_dims(found, (axis,))
         if found.ndim != ndim:
-            raise ValueError(
+            raise ShapeError(
                 f"apply_over_axes: the function must keep the {ndim} dimensions or take one away, it "
                 f"returned {found.aval.str_short()}"
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
@@ -33,8 +34,14 @@ def lined_up(name: str, a: Value, axis: int) -> Any:
     if axis is None:
         return lax.reshape(a, (a.size,)), 0
     if not a.ndim:
-        raise ValueError(f"{name} takes arrays with at least one dimension, or axis=None")
+        raise ShapeError(f"{name} takes arrays with at least one dimension, or axis=None")
     return a, axis_of(name, axis, a.ndim)
+
+
+def no_fields(name: str, order: Any) -> None:
+    """Refuse NumPy's ``order``, which names fields of records."""
+    if order is not None:
+        raise TypeError(f"{name}: order= names fields of records, which arrays do not have")
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending"))
@@ -58,6 +65,7 @@ def sort(
       Array([[2, 1],
              [3, 4]], dtype=int32)
     """
+    no_fields("sort", order)
     a, axis = lined_up("sort", a, axis)
     out = weak_as(lax.sort(a, axis, is_stable=stable), a)
     return lax.rev(out, (axis,)) if descending else out
@@ -86,6 +94,7 @@ def argsort(
       >>> rnp.argsort(rnp.array([3, 1, 2]), descending=True)
       Array([0, 2, 1], dtype=int32)
     """
+    no_fields("argsort", order)
     a, axis = lined_up("argsort", a, axis)
     dtype = place_dtype(a.shape[axis]) if dtype is None else integer_dtype("argsort", dtype)
     if exceeds(a.shape[axis] - 1, dtypes.iinfo(dtype).max):
@@ -185,7 +194,7 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     if kind_of(a) == "c":
-        raise ValueError("top_k is not defined on complex numbers, which have no order")
+        raise ShapeError("top_k is not defined on complex numbers, which have no order")
     if mode == "largest":
         return lax.top_k(a, k, axis=axis)
     return smallest(a, k, axis_of("top_k", axis, a.ndim))
@@ -224,7 +233,7 @@ def searchsorted(
     check("searchsorted", a, v)
     a, v = array_of("searchsorted", a), array_of("searchsorted", v)
     if a.ndim != 1:
-        raise ValueError(f"searchsorted looks in a vector, got {a.aval.str_short()}")
+        raise ShapeError(f"searchsorted looks in a vector, got {a.aval.str_short()}")
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
@@ -291,7 +300,7 @@ def digitize(x: Value, bins: Value, right: bool = False, *, method: Any = None) 
     """
     x, bins = array_of("digitize", x), array_of("digitize", bins)
     if bins.ndim != 1:
-        raise ValueError(f"digitize: bins must be a vector of edges, got {bins.aval.str_short()}")
+        raise ShapeError(f"digitize: bins must be a vector of edges, got {bins.aval.str_short()}")
     side = "left" if right else "right"
     if not bins.shape[0]:
         return lax.full(x.shape, 0, index_dtype(0))

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.reductions.reducing import converted, spread_to
-from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, in_dtype
+from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, in_dtype, no_out
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -99,7 +100,7 @@ def matmul(
     """
     x, y = operands("matmul", a, b)
     if not x.ndim or not y.ndim:
-        raise ValueError(
+        raise ShapeError(
             f"matmul takes arrays of at least one dimension, got {x.aval.str_short()} "
             f"and {y.aval.str_short()}; use multiply"
         )
@@ -167,7 +168,7 @@ def vecdot(
     x, y = operands("vecdot", x1, x2)
     i, j = axis_of("vecdot", axis, x.ndim), axis_of("vecdot", axis, y.ndim)
     if x.shape[i] != y.shape[j]:
-        raise ValueError(
+        raise ShapeError(
             f"vecdot: vectors of {x.shape[i]} and {y.shape[j]} elements along "
             f"axis {axis}; they must be as long"
         )
@@ -216,6 +217,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
       Array([[ 1,  2],
              [10, 20]], dtype=int32)
     """
+    no_out("outer", out)
     x, y = operands("outer", a, b)
     shape = (x.size, y.size)
     x, y = lax.reshape(x, (x.size,)), lax.reshape(y, (y.size,))
@@ -251,7 +253,7 @@ def tensordot(
     if hasattr(axes, "__index__"):
         n = axes.__index__()
         if n > min(x.ndim, y.ndim) or n < 0:
-            raise TypeError(
+            raise ShapeError(
                 f"tensordot over {n} dimensions needs arrays that have as many, got "
                 f"{x.aval.str_short()} and {y.aval.str_short()}"
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import not_equal
@@ -81,7 +82,7 @@ def with_first(name: str, function: Callable[..., Any], neutral: int) -> Callabl
         x = array_of(name, x)
         if axis is None:
             if x.ndim != 1:
-                raise ValueError(f"{name}: {x.aval.str_short()} has not one dimension, so axis must be given")
+                raise ShapeError(f"{name}: {x.aval.str_short()} has not one dimension, so axis must be given")
             axis = 0
         axis = axis_of(name, axis, x.ndim)
         if dtype is None and neutral == 0 and kind_of(x) in "iu":
@@ -121,9 +122,9 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
     """
     a = array_of("diff", a)
     if n < 0:
-        raise ValueError(f"diff: n must not be negative, got {n}")
+        raise ShapeError(f"diff: n must not be negative, got {n}")
     if not a.ndim:
-        raise ValueError("diff takes arrays with at least one dimension")
+        raise ShapeError("diff takes arrays with at least one dimension")
     axis = axis_of("diff", axis, a.ndim)
     parts = [widened(p, a, axis) for p in (prepend, a, append) if p is not None]
     if len(parts) > 1:
@@ -193,7 +194,7 @@ def gradient(f: Value, *varargs: Value, axis: Any = None, edge_order: Any = None
         else list(varargs)
     )
     if len(steps) != len(axes):
-        raise TypeError(f"gradient: {len(steps)} distances for {len(axes)} dimensions")
+        raise ShapeError(f"gradient: {len(steps)} distances for {len(axes)} dimensions")
     outs = [one_gradient(f, step, d) for step, d in zip(steps, axes)]
     return outs[0] if len(outs) == 1 else outs
 
@@ -202,13 +203,18 @@ def one_gradient(f: Value, step: Value, axis: int) -> Value:
     """Central differences along one dimension with neighbours at one distance, or at given coordinates."""
     n = f.shape[axis]
     if n < 2:
-        raise ValueError(f"gradient: axis {axis} of {f.aval.str_short()} needs at least two elements")
+        raise ShapeError(f"gradient: axis {axis} of {f.aval.str_short()} needs at least two elements")
 
     def part(x: Value, lo: int, hi: int) -> Value:
         return lax.slice_in_dim(x, lo, hi, axis=axis)
 
     if typeof(step).ndim:
         x = converted(step, f.dtype)
+        if x.shape != (n,):
+            raise ShapeError(
+                f"gradient: coordinates along axis {axis} of {f.aval.str_short()} must be {n}, got "
+                f"{typeof(step).str_short()}"
+            )
         d = spread_along(lax.sub(x[1:], x[:-1]), f, axis)
         slopes = lax.div(lax.sub(part(f, 1, n), part(f, 0, n - 1)), d)
         low, high = part(d, 0, n - 2), part(d, 1, n - 1)

@@ -7,6 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import array, asarray
@@ -143,7 +144,7 @@ def histogram2d(
     check("histogram2d", x, y)
     x, y = array_of("histogram2d", x), array_of("histogram2d", y)
     if x.ndim != 1 or y.ndim != 1 or x.shape != y.shape:
-        raise ValueError(
+        raise ShapeError(
             f"histogram2d takes vectors of one length, got {x.aval.str_short()} and {y.aval.str_short()}"
         )
     if not isinstance(bins, (list, tuple)) or len(bins) != 2:

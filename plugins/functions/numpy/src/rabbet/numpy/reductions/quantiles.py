@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.reductions.statistics import float_of
-from rabbet.numpy.support.arguments import axes_of, check, kind_of
+from rabbet.numpy.support.arguments import axes_of, check, kind_of, no_out
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -49,7 +50,7 @@ def quantile_of(
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: only the method 'inverted_cdf' takes weights, got {method!r}")
     if kind_of(a) == "c":
-        raise ValueError(f"{name} is not defined on complex numbers, which have no order")
+        raise ShapeError(f"{name} is not defined on complex numbers, which have no order")
     dtype = float_of(a)
     work = dtypes.promote_types(dtype, "float32")  # half precision cannot count places
     a, q = converted(a, work), converted(q, work)
@@ -175,6 +176,7 @@ def quantile(
       >>> rnp.quantile(rnp.arange(5.0), rnp.array([0.25, 0.5]))
       Array([1., 2.], dtype=float32)
     """
+    no_out("quantile", out)
     return quantile_of("quantile", a, q, axis, method, keepdims, False, 1.0, weights)
 
 
@@ -198,6 +200,7 @@ def percentile(
       >>> rnp.percentile(rnp.arange(5.0), rnp.array([25, 50]))
       Array([1., 2.], dtype=float32)
     """
+    no_out("percentile", out)
     return quantile_of("percentile", a, q, axis, method, keepdims, False, 100.0, weights)
 
 
@@ -219,6 +222,7 @@ def nanquantile(
       >>> rnp.nanquantile(rnp.array([1.0, rnp.nan, 3.0]), 0.5)
       Array(2., dtype=float32)
     """
+    no_out("nanquantile", out)
     return quantile_of("nanquantile", a, q, axis, method, keepdims, True, 1.0, weights)
 
 
@@ -240,6 +244,7 @@ def nanpercentile(
       >>> rnp.nanpercentile(rnp.array([1.0, rnp.nan, 3.0]), 50)
       Array(2., dtype=float32)
     """
+    no_out("nanpercentile", out)
     return quantile_of("nanpercentile", a, q, axis, method, keepdims, True, 100.0, weights)
 
 
@@ -253,6 +258,7 @@ def median(
       >>> rnp.median(rnp.array([[1.0, 2.0, 9.0], [4.0, 3.0, 8.0]]), axis=1)
       Array([2., 4.], dtype=float32)
     """
+    no_out("median", out)
     return quantile_of("median", a, np.float32(0.5), axis, "midpoint", keepdims, False, 1.0)
 
 
@@ -266,6 +272,7 @@ def nanmedian(
       >>> rnp.nanmedian(rnp.array([1.0, rnp.nan, 3.0]))
       Array(2., dtype=float32)
     """
+    no_out("nanmedian", out)
     return quantile_of("nanmedian", a, np.float32(0.5), axis, "midpoint", keepdims, True, 1.0)
 
 

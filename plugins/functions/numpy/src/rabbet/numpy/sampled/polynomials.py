@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.matrices import diag, vander
@@ -161,7 +162,7 @@ def polyval(p: Any, x: Any, *, unroll: Any = None) -> Any:
     dtype = dtypes.result_type(p, x)
     p, x = converted(p, dtype), converted(x, dtype)
     if not p.ndim:
-        raise ValueError("polyval takes a vector of coefficients, got a number; write [c] for a constant")
+        raise ShapeError("polyval takes a vector of coefficients, got a number; write [c] for a constant")
     shape = lax.broadcast_shapes(x.shape, p.shape[1:])
     x = lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
     start: Value = lax.full_like(x, 0)
@@ -191,7 +192,7 @@ def polyder(p: Value, m: int = 1) -> Any:
     """
     m = operator.index(m)
     if m < 0:
-        raise ValueError(f"polyder: the order must not be negative, got {m}; see polyint")
+        raise ShapeError(f"polyder: the order must not be negative, got {m}; see polyint")
     (p,) = in_floats("polyder", p)
     n = p.shape[0]
     if m >= n:
@@ -219,7 +220,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     """
     m = operator.index(m)
     if m < 0:
-        raise ValueError(f"polyint: the order must not be negative, got {m}; see polyder")
+        raise ShapeError(f"polyint: the order must not be negative, got {m}; see polyder")
     p, k = in_floats("polyint", p, 0 if k is None else k)
     if k.shape[0] not in (1, max(m, 1)):
         raise ValueError(f"polyint: {m} integrations need one constant or {m}, got {k.shape[0]}")
@@ -258,7 +259,7 @@ def poly(seq_of_zeros: np.ndarray) -> Value:
 
         zeros = eigvals(zeros)
     if zeros.ndim != 1:
-        raise ValueError(f"poly takes a vector of zeros or a square matrix, got {zeros.aval.str_short()}")
+        raise ShapeError(f"poly takes a vector of zeros or a square matrix, got {zeros.aval.str_short()}")
     if not zeros.shape[0]:
         return lax.full((), 1, dtypes.to_inexact(zeros.dtype))
     return from_zeros(zeros)
@@ -294,7 +295,7 @@ def roots(p: Value, *, strip_zeros: bool = True) -> Value:
     check("roots", p)
     p = atleast_1d(p)
     if p.ndim != 1:
-        raise ValueError(f"roots takes a vector of coefficients, got {p.aval.str_short()}")
+        raise ShapeError(f"roots takes a vector of coefficients, got {p.aval.str_short()}")
     at_zero = 0
     if strip_zeros:
         held = np.flatnonzero(looked_at("roots", p, "pass strip_zeros=False, or compute it outside"))
@@ -348,18 +349,18 @@ def polyfit(
     """
     deg = operator.index(deg)
     if deg < 0:
-        raise ValueError(f"polyfit: the degree must not be negative, got {deg}")
+        raise ShapeError(f"polyfit: the degree must not be negative, got {deg}")
     check("polyfit", x, y, *([] if w is None else [w]))
     x, y = array_of("polyfit", x), array_of("polyfit", y)
     if x.ndim != 1 or not x.shape[0]:
-        raise TypeError(f"polyfit: x must be a vector with elements, got {x.aval.str_short()}")
+        raise ShapeError(f"polyfit: x must be a vector with elements, got {x.aval.str_short()}")
     if y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
-        raise TypeError(
+        raise ShapeError(
             f"polyfit: y must be a vector or a matrix with a row for each of the {x.shape[0]} points, got "
             f"{y.aval.str_short()}"
         )
     if w is not None and typeof(w).shape != x.shape:
-        raise TypeError(f"polyfit: w must be a vector like x, got {typeof(w).str_short()}")
+        raise ShapeError(f"polyfit: w must be a vector like x, got {typeof(w).str_short()}")
     if cov not in (False, True, "unscaled"):
         raise ValueError(f"polyfit: cov must be False, True or 'unscaled', got {cov!r}")
     if cov is True and not full and x.shape[0] <= deg + 1:

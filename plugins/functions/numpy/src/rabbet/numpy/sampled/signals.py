@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import DTypeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.numpy.creation.conversion import asarray
@@ -331,7 +331,7 @@ def variables(m: Value, rowvar: bool) -> Value:
     """An array as a matrix with a variable in each row."""
     m = array_of("cov", m)
     if m.ndim > 2:
-        raise ValueError(f"cov takes vectors and matrices, got {m.aval.str_short()}")
+        raise ShapeError(f"cov takes vectors and matrices, got {m.aval.str_short()}")
     m = lax.expand_dims(m, (0,)) if m.ndim == 1 else lax.expand_dims(m, (0, 1)) if m.ndim == 0 else m
     return m if rowvar or m.shape[0] == 1 else lax.transpose(m, (1, 0))
 

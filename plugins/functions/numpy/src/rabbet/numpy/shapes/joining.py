@@ -8,10 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, dtypes, lax
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.numpy.shapes.reshaping import array_of, atleast_1d, atleast_2d, atleast_3d
-from rabbet.numpy.support.arguments import as_array, axis_of, check, in_dtype
+from rabbet.numpy.support.arguments import as_array, axis_of, check, in_dtype, no_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,11 +31,11 @@ def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]
         arrays = list(arrays)
     else:
         if not isinstance(arrays, (Array, Tracer)) and not hasattr(arrays, "__array__"):
-            raise TypeError(
+            raise DTypeError(
                 f"{name} takes a sequence of arrays, got a {type(arrays).__name__}; put them in a list"
             )
         if not typeof(arrays).ndim:
-            raise TypeError(f"{name} takes a sequence of arrays, got {typeof(arrays).str_short()}")
+            raise DTypeError(f"{name} takes a sequence of arrays, got {typeof(arrays).str_short()}")
         arrays = [arrays[i] for i in range(typeof(arrays).shape[0])]
     if not arrays:
         raise ValueError(f"{name} needs at least one array, got an empty sequence")
@@ -93,6 +94,7 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: str | None = None)
       Array([[0, 7],
              [1, 8]], dtype=int32)
     """
+    no_out("stack", out)
     arrays = sequence_of("stack", arrays, dtype)
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
@@ -114,7 +116,7 @@ def unstack(x: np.ndarray, /, *, axis: int = 0) -> tuple[Value, ...]:
     """
     x = array_of("unstack", x)
     if not x.ndim:
-        raise ValueError("unstack takes arrays with at least one dimension")
+        raise ShapeError("unstack takes arrays with at least one dimension")
     return tuple(slices_of(x, axis=axis_of("unstack", axis, x.ndim)))
 
 
@@ -186,12 +188,28 @@ def block(arrays: Any) -> Any:
              [1., 1., 0.]], dtype=float32)
     """
     depth = nesting(arrays)
+    at_one_depth(arrays, depth, "arrays")
     rank = max([depth, *[typeof(a).ndim for a in blocks_in(arrays)]])
     return joined_blocks(arrays, depth, rank)
 
 
 def nesting(x: Any) -> Any:
-    return 1 + nesting(x[0]) if isinstance(x, list) else 0
+    return 1 + nesting(x[0]) if isinstance(x, list) and x else 0
+
+
+def at_one_depth(x: Any, depth: int, place: str) -> None:
+    """Refuse lists that are empty, or in which some blocks lie deeper than others."""
+    if isinstance(x, tuple):
+        raise ShapeError(f"block takes lists, and {place} is a tuple; make a list of it")
+    if not isinstance(x, list):
+        if depth:
+            raise ShapeError(f"block: list depths are mismatched: {place} is a block where others are lists")
+        return
+    if not depth or not x:
+        what = "a list where others are blocks" if x else "an empty list"
+        raise ShapeError(f"block: list depths are mismatched: {place} is {what}")
+    for i, part in enumerate(x):
+        at_one_depth(part, depth - 1, f"{place}[{i}]")
 
 
 def blocks_in(x: Any) -> Any:
@@ -247,7 +265,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     n = ary.shape[axis]
     cuts = cuts_of("split", indices_or_sections, n)
     if not hasattr(indices_or_sections, "__len__") and n % operator.index(indices_or_sections):
-        raise ValueError(
+        raise ShapeError(
             f"split: axis {axis} of {ary.aval.str_short()} does not divide into "
             f"{indices_or_sections} equal pieces; "
             f"array_split makes nearly equal ones"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray
@@ -32,12 +33,12 @@ def widths_of(array: Any, pad_width: Any, name: Any = "pad_width") -> Any:
         pairs = np.broadcast_to(np.asarray(pad_width, dtype=object), (ndim, 2))
         widths = tuple([(operator.index(lo), operator.index(hi)) for lo, hi in pairs])
     except (TypeError, ValueError):
-        raise ValueError(
+        raise ShapeError(
             f"pad: {name} must be an int, a pair, or {ndim} pairs for "
             f"{typeof(array).str_short()}, got {pad_width!r}"
         ) from None
     if any(w < 0 for pair in widths for w in pair):
-        raise ValueError(
+        raise ShapeError(
             f"pad: {name} must not be negative, got {pad_width!r}; take a slice to remove elements"
         )
     return widths

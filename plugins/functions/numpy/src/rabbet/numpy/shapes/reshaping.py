@@ -7,9 +7,12 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rabbet import lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import folded, fused, obeys_out_sharding
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import is_tracer, typeof
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 
@@ -43,7 +46,7 @@ def sizes_of(a: Value, shape: Any) -> Any:
         raise ValueError(f"reshape: only one dimension can be worked out, got {shape}")
     rest = math.prod([n for n in shape if n >= 0])
     if rest == 0 or aval.size % rest:
-        raise TypeError(f"reshape: {aval.str_short()} of {aval.size} elements does not divide into {shape}")
+        raise ShapeError(f"reshape: {aval.str_short()} of {aval.size} elements does not divide into {shape}")
     return tuple([aval.size // rest if n < 0 else n for n in shape])
 
 
@@ -109,7 +112,7 @@ def transpose(a: Value, axes: list[int] | None = None) -> Value:
         return lax.transpose(a, tuple(reversed(range(a.ndim))))
     order = axes_of("transpose", tuple(axes), a.ndim)
     if len(order) != a.ndim:
-        raise ValueError(
+        raise ShapeError(
             f"transpose: {tuple(axes)} must name each of the {a.ndim} dimensions of {a.aval.str_short()}"
         )
     return lax.transpose(a, order)
@@ -131,7 +134,7 @@ def matrix_transpose(x: Any, /) -> Any:
     """
     x = array_of("matrix_transpose", x)
     if x.ndim < 2:
-        raise ValueError(f"matrix_transpose needs at least two dimensions, got {x.aval.str_short()}")
+        raise ShapeError(f"matrix_transpose needs at least two dimensions, got {x.aval.str_short()}")
     return swapaxes(x, -1, -2)
 
 
@@ -320,7 +323,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     return tuple(reversed(out))
 
 
-@fused(static=("dims", "mode", "order", "dtype"))
+@folded
 def ravel_multi_index(
     multi_index: tuple[Value, ...],
     dims: Any,
@@ -334,30 +337,47 @@ def ravel_multi_index(
     Args:
       multi_index: a tuple of integer arrays.
       dims: the shape they are for.
-      mode: ``"wrap"`` or ``"clip"`` for coordinates outside; ``"raise"`` cannot be done in compiled
-        programs and trusts them.
+      mode: ``"wrap"`` or ``"clip"`` for coordinates outside; ``"raise"`` refuses those that are known,
+        and trusts traced ones.
       order: ``"C"`` or ``"F"``.
       dtype: of the result, an integer dtype; by default that of the coordinates.
 
     Raises:
-      ValueError: for another ``dtype``, or if there is not one array for each dimension.
+      ShapeError: if there is not one array for each dimension, or a known coordinate is outside.
+      ValueError: for another ``dtype``.
 
     Example:
       >>> rnp.ravel_multi_index((rnp.array([1, 0]), rnp.array([2, 1])), (2, 3))
       Array([5, 1], dtype=int32)
     """
+    from rabbet.numpy.indexing.taking import integer_indices
+
+    dtype = None if dtype is None else integer_dtype("ravel_multi_index", dtype)
+    dims = tuple([operator.index(n) for n in dims])
+    if len(dims) != len(multi_index):
+        raise ShapeError(f"ravel_multi_index: {len(multi_index)} coordinates for {len(dims)} dimensions")
+    places = tuple([integer_indices("ravel_multi_index", i) for i in multi_index])
+    for i, n in zip(places, dims) if mode == "raise" else ():
+        known = None if is_tracer(i) else np.asarray(i)
+        if known is not None and ((known < 0) | (known >= n)).any():
+            raise ShapeError(
+                f"ravel_multi_index: invalid entry in the coordinates, which must be from 0 to {n - 1}; "
+                "mode='clip' or mode='wrap' bring others inside"
+            )
+    return flat_places(places, dims, mode, order, dtype)
+
+
+@fused(static=("dims", "mode", "order", "dtype"))
+def flat_places(places: Any, dims: tuple[int, ...], mode: str, order: str, dtype: Any) -> Value:
+    """Positions in an array of the sizes ``dims``, made flat, from those along each dimension."""
     from rabbet.numpy.elementwise.arithmetic import remainder
     from rabbet.numpy.elementwise.selection_and_rounding import clip
 
-    dtype = None if dtype is None else integer_dtype("ravel_multi_index", dtype)
-    dims = [operator.index(n) for n in dims]
-    if len(dims) != len(multi_index):
-        raise ValueError(f"ravel_multi_index: {len(multi_index)} coordinates for {len(dims)} dimensions")
     bring = {"wrap": remainder, "clip": lambda i, n: clip(i, 0, n - 1), "raise": lambda i, n: i}[mode]
-    pairs = list(zip(multi_index, dims))
+    pairs = list(zip(places, dims))
     out = 0
     for i, n in pairs if order == "C" else reversed(pairs):
-        out = out * n + bring(array_of("ravel_multi_index", i), n)
+        out = out * n + bring(i, n)
     return out if dtype is None else lax.convert_element_type(out, dtype)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import AxisError, ConcretizationTypeError
 from rabbet.extend.functions import (
     broadcast_operands,
     is_array_like,
@@ -151,7 +151,7 @@ def axes_of(name: str, axis: Any, ndim: int) -> Any:
     if isinstance(axis, (tuple, list, range)):
         axes = tuple([axis_of(name, a, ndim) for a in axis])
         if len(set(axes)) != len(axes):
-            raise ValueError(f"{name}: the axes {tuple(axis)} name one twice")
+            raise AxisError(f"{name}: the axes {tuple(axis)} name one twice")
         return axes
     return (axis_of(name, axis, ndim),)
 

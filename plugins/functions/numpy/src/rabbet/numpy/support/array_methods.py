@@ -11,6 +11,7 @@ import numpy as np
 
 import rabbet.numpy
 from rabbet import config, dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.numpy.support.array_api import __array_api_version__
@@ -110,7 +111,7 @@ def byteswap(self: Any) -> Any:
     """The array with the bytes of each number in the opposite order, in the same dtype."""
     aval = self.aval
     if isinstance(aval.dtype, dtypes.ExtendedDType):
-        raise TypeError(f"byteswap: an array of {aval.dtype} holds no numbers")
+        raise DTypeError(f"byteswap: an array of {aval.dtype} holds no numbers")
     if dtypes.kind(aval.dtype) == "c":
         return lax.complex(byteswap(lax.real(self)), byteswap(lax.imag(self)))
     if dtypes.itemsize_bits(aval.dtype) <= 8:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from rabbet import Array, dtypes
 from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import asarray
+from rabbet.numpy.support.arguments import axes_of
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -173,6 +175,8 @@ def isdtype(dtype: str | type, kind: tuple[str, ...] | str) -> bool:
       >>> rnp.isdtype(rnp.float32, "real floating"), rnp.isdtype("int8", ("bool", "integral"))
       (True, True)
     """
+    if hasattr(dtype, "shape") and not isinstance(dtype, (type, np.dtype, ScalarType)):
+        raise TypeError(f"isdtype takes a dtype, got {typeof(dtype).str_short()}; give its dtype")
     letter = dtypes.kind(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
@@ -247,14 +251,14 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, in all or along ``axis``.
+    """The number of elements, in all or along ``axis``, one or several.
 
     Example:
-      >>> rnp.size(rnp.ones((2, 3)))
-      6
+      >>> rnp.size(rnp.ones((2, 3))), rnp.size(rnp.ones((2, 3)), 1)
+      (6, 3)
     """
     dims = shape(a)
-    return int(np.prod(dims)) if axis is None else dims[axis]
+    return math.prod([dims[d] for d in axes_of("size", axis, len(dims))])
 
 
 def isscalar(element: Any) -> bool:
@@ -281,6 +285,8 @@ def iscomplexobj(x: Any) -> bool:
     """
     if isinstance(x, (np.dtype, type, ScalarType)):
         return dtypes.kind(x) == "c"
+    if x is None or isinstance(x, (str, bytes)):
+        return False
     return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
+from rabbet.errors import ShapeError
 from rabbet.extend.functions import folded, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.creation.conversion import array
@@ -334,7 +335,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: in
     if not callable(func):
         raise TypeError(f"frompyfunc takes a function, got {func!r}")
     if nin < 0 or nout < 0:
-        raise ValueError(f"frompyfunc: the numbers of arguments must not be negative, got {nin} and {nout}")
+        raise ShapeError(f"frompyfunc: the numbers of arguments must not be negative, got {nin} and {nout}")
     return ufunc(func, nin, nout, identity=identity)
 
 
