@@ -84,3 +84,20 @@ def test_a_dtype_for_integers_that_only_floats_hold():
 def test_a_factor_that_is_not_there_is_lower_still():
     for factor in (rnp.linalg.cholesky(-rnp.eye(2)), rb.jit(lax.linalg.cholesky)(-rnp.eye(2))):
         assert factor[0, 1] == 0 and np.isnan(factor[1, 1])
+
+
+def test_totals_and_shares_of_narrow_dtypes():
+    x = rnp.array([1, 2, 4])
+    assert rnp.cumulative_sum(x.astype("int4")).dtype == rnp.cumulative_sum(x.astype("int8")).dtype == "int32"
+    assert rnp.cumulative_sum(x.astype("uint4")).dtype == "uint32"
+    for share in (rnp.median, rnp.nanmedian, lambda v: rnp.quantile(v, 0.5)):
+        found = share(x.astype("float8_e4m3fn"))
+        assert found.dtype == "float8_e4m3fn"
+        assert float(found) == 2.0
+
+
+def test_degrees_of_freedom_that_are_not_whole():
+    x = np.array([1.0, np.nan, 2.0, 4.0], "float32")
+    for ddof in (0.5, 1, 2.5):
+        np.testing.assert_allclose(rnp.nanvar(x, ddof=ddof), np.nanvar(x, ddof=ddof), rtol=1e-6)
+    assert np.isnan(rnp.nanstd(x, ddof=3))

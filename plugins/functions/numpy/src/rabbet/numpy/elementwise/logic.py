@@ -328,7 +328,6 @@ isinf = property_of_floats(
 
 def infinity_of(name: str, value: float, doc: str) -> Callable[..., Any]:
     """Make a test for one of the infinities."""
-
     def test(x: np.ndarray, /, out: np.ndarray | None = None) -> Any:
         no_out(name, out)
         check(name, x)

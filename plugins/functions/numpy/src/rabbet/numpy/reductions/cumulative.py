@@ -69,7 +69,7 @@ def total_dtype(dtype: DType) -> DType:
     wide = dtypes.scalar_dtype(int)
     if dtype.itemsize >= wide.itemsize:
         return dtype
-    return wide if dtype.kind == "i" else np.dtype(f"uint{8 * wide.itemsize}")
+    return wide if dtypes.kind(dtype) == "i" else np.dtype(f"uint{8 * wide.itemsize}")
 
 
 def with_first(name: str, function: Callable[..., Any], neutral: int) -> Callable[..., Any]:

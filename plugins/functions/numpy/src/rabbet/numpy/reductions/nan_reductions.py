@@ -210,7 +210,7 @@ def nanvar(
     axes = axes_of("nanvar", axis, typeof(a).ndim)
     count = lax.reduce_sum(lax.convert_element_type(mask, "int32"), axes)
     count = keep_dims(count, axes) if keepdims else count
-    return choose_by(lax.le(count, ddof), math.nan, value)
+    return choose_by(lax.le(count, math.floor(ddof)), math.nan, value)
 
 
 @fused(static=VARIANCE)

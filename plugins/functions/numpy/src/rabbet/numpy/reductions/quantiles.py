@@ -52,7 +52,8 @@ def quantile_of(
     if kind_of(a) == "c":
         raise ShapeError(f"{name} is not defined on complex numbers, which have no order")
     dtype = float_of(a)
-    work = dtypes.promote_types(dtype, "float32")  # half precision cannot count places
+    # Half precision cannot count places.
+    work = dtype if dtypes.itemsize_bits(dtype) > 32 else np.dtype("float32")
     a, q = converted(a, work), converted(q, work)
     q = lax.div(q, scale) if scale != 1.0 else q
     lined, shape = lined_up(a, axis, keepdims)

@@ -16,7 +16,7 @@ from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.reshaping import array_of, ravel
-from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, shape_of
+from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, kind_of, shape_of
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -265,7 +265,7 @@ def delete(arr: Any, obj: Any, axis: Any = None, *, assume_unique_indices: Any =
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = axis_of("delete", axis, arr.ndim)
-    if assume_unique_indices and isinstance(obj, Tracer) and obj.dtype.kind in "iu":
+    if assume_unique_indices and isinstance(obj, Tracer) and kind_of(obj) in "iu":
         kept = _without(arr.shape[axis], ravel(obj))
     else:
         obj = obj if isinstance(obj, slice) else np.asarray(obj)
