@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from rabbet.errors import UnexpectedTracerError
@@ -91,7 +92,11 @@ def describe_value(x: Any) -> str:
       "str ('fast')"
     """
     text = repr(x)
-    return f"{type(x).__name__} ({text if len(text) <= 40 else text[:37] + '...'})"
+    shown = f"{type(x).__name__} ({text if len(text) <= 40 else text[:37] + '...'})"
+    if type(x) is CoroutineType:
+        x.close()  # nobody will await it
+        return f"{shown}; the function is async: make an ordinary one of what computes, await outside of it"
+    return shown
 
 
 __all__ = ["BY_POSITION", "argument_name", "convert_leaves", "describe_value", "parameter_name"]
