@@ -69,6 +69,8 @@ class NamedSharding(Sharding):
         self._mesh, self._spec, self.other_memory = mesh, spec, memory_kind
         if memory_kind is not None and isinstance(mesh, Mesh):
             self.other_memory = self.unusual(memory_kind)
+        elif memory_kind == "device":  # the usual one, whatever the devices are
+            self.other_memory = None
         self._hash = hash((mesh, spec, self.other_memory))
 
     mesh = property(lambda self: self._mesh, doc="The mesh.")

@@ -102,3 +102,24 @@ def test_a_tangent_that_differs_at_a_value_that_does_not():
 def test_one_abstract_mesh_is_not_another():
     small = AbstractMesh((2,), ("x",))
     assert not NamedSharding(small, P("x")).has_devices and on("x").has_devices
+
+
+@pytest.mark.parametrize("kind", [None, "device", "pinned_host"])
+def test_programs_for_other_platforms_take_them_as_shardings(kind):
+    rows = NamedSharding(MESH.abstract_mesh, P("x"), memory_kind=kind)
+    f = rb.jit(lambda x: x * 2, out_shardings=rows)
+    text = f.trace(rb.ShapeDtypeStruct(X.shape, X.dtype)).lower(lowering_platforms=("tpu",)).as_text()
+    assert text.count('[{"x"}, {}]') == 1 and text.count("pinned_host") == 2 * (kind == "pinned_host")
+    both = rb.jit(lambda x, y: x + y, in_shardings=(NamedSharding(MESH.abstract_mesh, P("x")), NAMELESS))
+    struct = rb.ShapeDtypeStruct(X.shape, X.dtype)
+    text = both.trace(struct, struct).lower(lowering_platforms=("tpu",)).as_text()
+    assert text.count('[{"x"}, {}]') == 2
+    with rb.set_mesh(MESH):
+        assert rb.jit(lambda x: x * 2, out_shardings=NAMELESS)(X).sharding == on("x")
+    back = lambda x, y: rb.device_put(x, NamedSharding(MESH.abstract_mesh, P("x"), memory_kind="device")) + y
+    assert str(rb.make_jaxpr(back)(X, X)).count("<device>") == 0  # it is the usual one
+
+
+def test_a_call_needs_the_devices():
+    with pytest.raises(ShardingError, match="names no devices"):
+        rb.jit(lambda x: x * 2, out_shardings=NAMELESS)(X)

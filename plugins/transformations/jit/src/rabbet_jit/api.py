@@ -130,6 +130,8 @@ def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Lay
         if device is not None:
             raise
         return None, Layouts(ins, outs, late=True), None
+    if not all(s.has_devices for s in tree.leaves(known)):  # meant on the mesh that is set, or lowered alone
+        return None, Layouts(ins, outs, late=True), None
     ins, outs = known
     named = {s.device_order for s in tree.leaves((ins, outs))}
     if device is not None:
