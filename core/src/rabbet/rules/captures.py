@@ -8,12 +8,15 @@ to operands and parameters.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.program.jaxpr import ClosedJaxpr, consts_as_inputs
 
+if TYPE_CHECKING:
+    from rabbet.rules.primitive import Primitive
 
-def as_operands(primitive: Any, args: Any, params: Any) -> Any:
+
+def as_operands(primitive: Primitive, args: Any, params: Any) -> Any:
     """Operands and parameters in which no program is closed.
 
     Raises:

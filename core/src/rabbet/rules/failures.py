@@ -43,7 +43,7 @@ def miscounted(
     )
 
 
-def blamed(error: Any, table: Any, op: Any, rule: Any, payloads: Any, out: Any) -> Any:
+def blamed(error: Any, table: RuleTable, op: Any, rule: Callable[..., Any], payloads: Any, out: Any) -> Any:
     """What to raise where something failed on what a rule returned: what the table's contract says is wrong
     with it, else the error as it is. Asked only then, so that checks cost nothing where all is well.
     """
@@ -58,7 +58,7 @@ def blamed(error: Any, table: Any, op: Any, rule: Any, payloads: Any, out: Any) 
     return contracts.broken(f"the {table.name!r} rule for primitive {op.primitive.name!r}", rule, problem)
 
 
-def reached(error: Any, table: Any, primitive: Any, where: tuple[Any, ...] | None) -> None:
+def reached(error: Any, table: RuleTable, primitive: Primitive, where: tuple[Any, ...] | None) -> None:
     """Extend ``MissingRule`` on its way out: by which rule for which primitive it was reached, and from
     which user line. One that says all of it already (``complete``) stays as it is.
 
@@ -83,7 +83,7 @@ def reached(error: Any, table: Any, primitive: Any, where: tuple[Any, ...] | Non
     error.args = ("\n".join(lines),)
 
 
-def attribute(error: Any, what: Any, rule: Any, where: Any = None) -> None:
+def attribute(error: Any, what: Any, rule: Callable[..., Any], where: Any = None) -> None:
     """Note on an error that left a rule of a stranger's which rule that was: with its package, where it
     stands and the user's line. The innermost one is named, and nothing is noted of Rabbet's own rules, whose
     errors say by themselves what they refuse.
@@ -129,14 +129,14 @@ def set_official(names: Callable[..., Any]) -> None:
     official = functools.cache(lambda: [[name] for name in names()])
 
 
-def named(table: RuleTable, op: Op, rule: Any) -> tuple[str, Any]:
+def named(table: RuleTable, op: Op, rule: Callable[..., Any]) -> tuple[str, Any]:
     """A rule in words, and the function that it is."""
     if type(rule) is Decomposed:
         return f"the decomposition of primitive {op.primitive.name!r}", rule.parts
     return f"the {table.name!r} rule for primitive {op.primitive.name!r}", getattr(rule, "body", rule)
 
 
-def described(found: Any, table: RuleTable, primitive: Any) -> str:
+def described(found: Any, table: RuleTable, primitive: Primitive) -> str:
     """A rule in words, with its address."""
     if found.source == "body":
         return f"the body of {primitive.name!r}, which {table.name!r} goes through"

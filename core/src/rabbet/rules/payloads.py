@@ -31,10 +31,10 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 
 
@@ -71,7 +71,7 @@ class Batched:
         self.value = value
         self.axis = axis
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"Batched({self.value}, axis={self.axis})"
 
 
@@ -88,7 +88,7 @@ class Linear:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape)
@@ -102,7 +102,7 @@ class Linear:
             f"its arguments is needed"
         )
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"Linear({self.aval.str_short()})"
 
 

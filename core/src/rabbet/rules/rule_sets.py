@@ -126,7 +126,7 @@ class RuleSet(Rules):
         own = self.rule_for(primitive, platform) if platform is not None else None
         return own or self.rule_for(primitive, None)
 
-    def rule_for(self, primitive: Any, platform: str | None) -> Callable[..., Any] | None:
+    def rule_for(self, primitive: Primitive, platform: str | None) -> Callable[..., Any] | None:
         """The rule for ``primitive`` on exactly this platform (None: on all), or None; one that was announced
         is imported now.
         """
@@ -192,7 +192,7 @@ class RuleSet(Rules):
                 return announced
         return None
 
-    def _module_of(self, primitive: Any, platform: Any) -> Any:
+    def _module_of(self, primitive: Primitive, platform: Any) -> Any:
         found = self._announced_for(primitive, platform)
         return None if found is None else found.module
 

@@ -193,7 +193,7 @@ class RuleTable(Rules):
         self._memo[primitive, platform] = rule
         return rule
 
-    def _checked(self, primitive: Product | Primitive, rule: Any) -> Any:
+    def _checked(self, primitive: Product | Primitive, rule: Callable[..., Any]) -> Any:
         """A rule that looks at what it returns while checks are on."""
         if type(rule) is Decomposed:
             return Decomposed(contracts.checked_parts(primitive, rule.parts, decomposed_types))

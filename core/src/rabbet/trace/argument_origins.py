@@ -8,12 +8,15 @@ What stages a user's function names its arguments with ``named_like(flat, fun, n
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import tree
 from rabbet.messages.function_names import LEAF_NAMES
 from rabbet.messages.source_positions import source_position
 from rabbet.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_NAMES = 4
 STATIC = "make the argument static (static_argnames)"
@@ -23,12 +26,12 @@ class Argument(NamedTuple):
     """A leaf of the arguments of a function that is traced."""
 
     name: str  # as a message shows it: 'params'['w']
-    function: Any
+    function: Callable[..., Any]
     static: str | None  # the name by which it could be made static, if it could
     direct: bool  # the traced value is this argument, not something computed from it
 
 
-def arguments_of(tracer: Any) -> list[Argument] | None:
+def arguments_of(tracer: Tracer) -> list[Argument] | None:
     """The arguments that a traced value depends on, in order; None where that is not known."""
     found: dict[tuple[int, str], Argument] = {}
     known = True
@@ -82,7 +85,7 @@ def _beneath(tracer: Tracer) -> list[Any]:
     return []
 
 
-def origin(tracer: Any) -> str:
+def origin(tracer: Tracer) -> str:
     """Sentences on where a traced value comes from, each after a space: `` It is the argument 'n' of f.``"""
     arguments = arguments_of(tracer)
     made = "" if tracer.where is None else f" at {source_position(tracer.where)}"
@@ -115,7 +118,7 @@ def _listed(arguments: list[Argument]) -> str:
     return " and the ".join(parts)
 
 
-def with_static(advice: str, tracer: Any) -> str:
+def with_static(advice: str, tracer: Tracer) -> str:
     """Advice to make the argument static, with the argument's name; without it where none can be static: an
     array, a part of a pytree, what a loop carries.
     """
@@ -134,7 +137,7 @@ def with_static(advice: str, tracer: Any) -> str:
     return advice.replace(STATIC, f"make it static (static_argnames={shown})", 1)
 
 
-def _is_staged(tracer: Any) -> bool:
+def _is_staged(tracer: Tracer) -> bool:
     """Whether a function that is staged has something to do with a value: what is mapped alone has none."""
     return hasattr(tracer.interpreter, "inputs") or any(_is_staged(x) for x in _beneath(tracer))
 

@@ -49,7 +49,12 @@ def entering(interpreter: Interpreter, args: list[Value] | tuple[Value, ...]) ->
 
 
 def interpret(
-    interpreter: Any, jaxpr: Any, structures: Any, leaf_avals: Any, outputs: Any = None, state_at: Any = None
+    interpreter: Interpreter,
+    jaxpr: Jaxpr,
+    structures: Any,
+    leaf_avals: Any,
+    outputs: Any = None,
+    state_at: Any = None,
 ) -> Any:
     """Stage ``jaxpr`` under a fresh copy of ``interpreter``.
 
@@ -165,7 +170,7 @@ def follows(interpreter: Interpreter, rules: dict[Any, Any]) -> bool:
     return model is not None and model.name in rules
 
 
-def apply_derived_rule(interpreter: Any, op: Op, args: Any) -> Any:
+def apply_derived_rule(interpreter: Interpreter, op: Op, args: Any) -> Any:
     """The outputs of ``op`` by the rule that the interpreter's table makes from one of its model; for body
     rules, which run with the parent current.
 

@@ -61,7 +61,7 @@ class Interpreter:
 
     __slots__ = ("parent", "fn", "alive", "thread", "state", "__dict__")
     parent: Any
-    fn: Any
+    fn: Callable[..., Any]
     alive: bool
     thread: int
     state: Any
@@ -318,7 +318,7 @@ class Interpreter:
             refuse_no_type(self, aval)
         return Tracer(self, payload, aval, context.where)
 
-    def process(self, op: Any, args: Any) -> Any:
+    def process(self, op: Op, args: Any) -> Any:
         """Run one operation: by its rule if an argument is this interpreter's tracer, else on the parent.
 
         Arguments are values of the level below, or tracers: ``payload_of(self, x)`` is the payload of either.

@@ -27,7 +27,7 @@ def holders(interpreter: Interpreter) -> Any:
     return sys.getrefcount(interpreter) if config.check_tracer_leaks else None
 
 
-def check(interpreter: Any, outs: Any, kind: Any, before: Any) -> None:
+def check(interpreter: Interpreter, outs: Any, kind: Any, before: Any) -> None:
     """Raise ``UnexpectedTracerError`` for tracers of a finished interpreter that somebody still holds;
     ``outs``, a pytree, are those that it returned, ``kind`` is their class, and ``before`` is what
     ``holders`` said to the same caller.

@@ -16,6 +16,7 @@ from rabbet.program.context import context
 from rabbet.program.jaxpr import bodies_of
 
 if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Jaxpr
     from rabbet.rules.operator import Op
 
 
@@ -86,7 +87,7 @@ def used_by(op: Op) -> Any:
 NONE = frozenset()
 
 
-def axes_used_in(jaxpr: Any) -> frozenset[Any]:
+def axes_used_in(jaxpr: Jaxpr) -> frozenset[Any]:
     """The names of the axes along which a program communicates; found once.
 
     Example:

@@ -53,7 +53,7 @@ class State:
       [1.0, 0]
     """
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return "STATE"
 
 
@@ -101,7 +101,7 @@ def take_apart(interpreter: Interpreter, values: list[State | Value] | tuple[Val
     return leaves, tuple(structures)
 
 
-def put_together(interpreter: Any, structures: Any, leaves: Any) -> Any:
+def put_together(interpreter: Interpreter, structures: Any, leaves: Any) -> Any:
     """The inverse of ``take_apart``: tracers (by the interpreter's ``wrap``) and plain values. A state is
     given to the interpreter and is not among the values.
 
@@ -162,7 +162,7 @@ class Hole:
       True
     """
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return "*"
 
 
@@ -199,7 +199,7 @@ def join_structures(interpreter: Interpreter, first: Any, second: tuple[Any, ...
     return tuple([join(interpreter, a, b) for a, b in zip(first, second, strict=True)])
 
 
-def force_payload(interpreter: Any, x: Any, structure: Any) -> Any:
+def force_payload(interpreter: Interpreter, x: Any, structure: Any) -> Any:
     """The leaves of a value (a tracer of ``interpreter``, alive or finished, or a plain value) brought to a
     static part.
 

@@ -27,7 +27,10 @@ from rabbet.trace.leaks import leaked
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rabbet.program.avals import ShapedArray
+    from rabbet.rules.operator import Op
     from rabbet.trace.cells import Touched
     from rabbet.typing import Value
 
@@ -47,7 +50,7 @@ class Stage(Interpreter):
         self.effects = NONE
         self.cells: Any = {} if takes_cells else None
 
-    def process(self, op: Any, args: Any) -> Any:
+    def process(self, op: Op, args: Any) -> Any:
         """Append one equation; its outputs are typed by the operator's shape rule."""
         inputs, avals = [], []
         loose = False
@@ -132,7 +135,7 @@ class Stage(Interpreter):
         return f"the trace of {function_names.describe_function(self.fn)}"
 
 
-def stage(fn: Any, avals: Any, name: Any = None, touched: Any = None) -> Any:
+def stage(fn: Callable[..., Any], avals: Sequence[ShapedArray], name: Any = None, touched: Any = None) -> Any:
     """Trace ``fn`` on arrays of the given types.
 
     Args:

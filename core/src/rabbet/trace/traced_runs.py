@@ -14,10 +14,12 @@ from rabbet.trace.interpreter import refuse_no_type
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rabbet.trace.interpreter import Interpreter
 
 
-def run(interpreter: Interpreter, fn: Any, payloads: list[Any] | tuple[Any, ...]) -> Any:
+def run(interpreter: Interpreter, fn: Callable[..., Any], payloads: list[Any] | tuple[Any, ...]) -> Any:
     """Call ``fn`` on one tracer per payload with ``interpreter`` current; return its results as payloads.
 
     Args:
@@ -51,7 +53,9 @@ def run(interpreter: Interpreter, fn: Any, payloads: list[Any] | tuple[Any, ...]
     return tree.map(lambda x: payload_of(interpreter, x), outs, is_leaf=is_tracer)
 
 
-def run_traced(interpreter: Interpreter, fn: Any, payloads: list[Any] | tuple[Any, ...]) -> Any:
+def run_traced(
+    interpreter: Interpreter, fn: Callable[..., Any], payloads: list[Any] | tuple[Any, ...]
+) -> Any:
     """Like ``run``, but return what ``fn`` returned as it is: tracers of the (now finished) interpreter and
     plain values.
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rabbet.extend.functions import folded, public_module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import Primitive, ShapedArray
 
 __all__ = [
@@ -81,7 +83,7 @@ def dots_saveable(primitive: Primitive, *_: ShapedArray, **__: Any) -> bool:
     return primitive.name in DOTS
 
 
-def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> Any:
+def dots_with_no_batch_dims_saveable(primitive: Primitive, *_: Any, **params: Any) -> Any:
     """Keep the results of products of matrices that have no batch dimensions, such as those with weights.
 
     Example:
@@ -115,7 +117,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callab
     """
     there = _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
 
-    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
+    def policy(primitive: Primitive, *avals: Sequence[ShapedArray], **params: Any) -> Any:
         return there if dots_with_no_batch_dims_saveable(primitive, *avals, **params) else False
 
     return policy
@@ -179,7 +181,7 @@ def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[...
       Array(1., dtype=float32, weak_type=True)
     """
 
-    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
+    def policy(primitive: Primitive, *avals: Sequence[ShapedArray], **params: Any) -> Any:
         return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
 
     return policy
@@ -216,7 +218,7 @@ def save_and_offload_only_these_names(
             f"{what}: {sorted(saved & offloaded)} stand in both lists; a value is kept in one memory"
         )
 
-    def policy(primitive: Any, *_: Any, **params: Any) -> Any:
+    def policy(primitive: Primitive, *_: Any, **params: Any) -> Any:
         if primitive.name != "name":
             return False
         return there if params["name"] in offloaded else params["name"] in saved

@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     dropped: the outputs that are gone, sums among them.
     """
 
-    jaxpr: Any
+    jaxpr: Jaxpr
     dropped: frozenset
     parts: tuple
     stacks: dict  # variable of the body: ("given", input index) or ("made", output index of ``jaxpr``)

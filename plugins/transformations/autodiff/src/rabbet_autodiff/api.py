@@ -32,7 +32,7 @@ def stop_gradient(x: Any) -> Value | dict[Any, Any]:
 
 
 def value_and_grad(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -73,7 +73,7 @@ def value_and_grad(
 
 
 def _value_and_grad(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int,
     has_aux: bool,
     holomorphic: bool,
@@ -107,7 +107,7 @@ def _value_and_grad(
 
 
 def grad(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -139,7 +139,10 @@ def grad(
 
 
 def jvp(
-    fun: Any, primals: tuple[Value | dict[Any, Any], ...] | float, tangents: Any, has_aux: bool = False
+    fun: Callable[..., Any],
+    primals: tuple[Value | dict[Any, Any], ...] | float,
+    tangents: Any,
+    has_aux: bool = False,
 ) -> tuple[Any, ...]:
     """The value of ``fun`` and its derivative in a direction (forward mode).
 
@@ -171,7 +174,10 @@ def jvp(
 
 @folded
 def _jvp(
-    fun: Any, primals: tuple[Value | dict[Any, Any], ...], tangents: tuple[Any, ...], has_aux: bool
+    fun: Callable[..., Any],
+    primals: tuple[Value | dict[Any, Any], ...],
+    tangents: tuple[Any, ...],
+    has_aux: bool,
 ) -> tuple[Any, ...]:
     leaves, treedef = checks.array_leaves("jvp", fun, primals)
     directions, tangent_tree = tree.flatten(tangents)
@@ -188,7 +194,7 @@ def _jvp(
 
 
 def vjp(
-    fun: Any,
+    fun: Callable[..., Any],
     *primals: Value | dict[Any, Any],
     has_aux: bool = False,
     reduce_axes: tuple[Any, ...] = (),
@@ -224,7 +230,7 @@ def vjp(
 
 @folded
 def _vjp(
-    fun: Any,
+    fun: Callable[..., Any],
     primals: tuple[Any, ...],
     has_aux: bool,
     saveable_args: tuple[bool, ...] | bool = True,
@@ -244,7 +250,10 @@ def _vjp(
 
 
 def linearize(
-    fun: Any, *primals: Value | dict[Any, Any], has_aux: bool = False, in_nzs: tuple[bool, ...] | None = None
+    fun: Callable[..., Any],
+    *primals: Value | dict[Any, Any],
+    has_aux: bool = False,
+    in_nzs: tuple[bool, ...] | None = None,
 ) -> tuple[Any, ...]:
     """The value of ``fun`` and its derivative there as a linear function, computed once for many directions.
 
@@ -271,7 +280,7 @@ def linearize(
 
 @folded
 def _linearize(
-    fun: Any,
+    fun: Callable[..., Any],
     primals: tuple[Value | dict[Any, Any], ...],
     has_aux: bool,
     in_nzs: tuple[bool, ...] | None = None,
@@ -304,7 +313,7 @@ class Push:
 
     def __init__(
         self,
-        fun: Any,
+        fun: Callable[..., Any],
         recording: Any,
         out_tree: Any,
         in_tree: Any,

@@ -120,7 +120,7 @@ def _operator(jaxpr: Jaxpr, params: dict[Any, Any]) -> Op:
 
 
 def _static(
-    fun: Any, argnums: tuple[int, ...] | int, argnames: str | tuple[Any, ...]
+    fun: Callable[..., Any], argnums: tuple[int, ...] | int, argnames: str | tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], ...]:
     """Static positions and names, each argument by both where it has both."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -144,7 +144,7 @@ class _Call:
 
     def __init__(
         self,
-        fun: Any,
+        fun: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[Any, Any],
         numbers: tuple[int, ...],
@@ -231,6 +231,6 @@ def _traced(call: Any) -> tuple[Any, ...]:
     return ClosedJaxpr(closed.jaxpr, [array_or_tracer(c) for c in closed.consts]), out_tree, touched
 
 
-def _no_result(fun: Any, x: Any) -> Any:
+def _no_result(fun: Callable[..., Any], x: Any) -> Any:
     who = f"checkpoint of {describe_function(fun)}"
     return f"{who}: the function must return arrays, it returned {describe_value(x)}"

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
-def function(what: str, fun: Any) -> None:
+def function(what: str, fun: Callable[..., Any]) -> None:
     """Refuse what cannot be called."""
     if not callable(fun):
         raise TypeError(f"{what} takes a function, got {type(fun).__name__}")
 
 
-def as_tuple(argnums: tuple[int, ...] | int, fun: Any, count: int, what: str = "grad") -> Any:
+def as_tuple(argnums: tuple[int, ...] | int, fun: Callable[..., Any], count: int, what: str = "grad") -> Any:
     """``argnums`` as a tuple of non-negative ints, checked against the number of positional arguments."""
     numbers = (
         (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)
@@ -51,7 +51,12 @@ def as_tuple(argnums: tuple[int, ...] | int, fun: Any, count: int, what: str = "
 
 
 def chosen_places(
-    what: str, fun: Any, argnums: Any, argnames: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]
+    what: str,
+    fun: Callable[..., Any],
+    argnums: Any,
+    argnames: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
 ) -> tuple[Any, ...]:
     """Where the arguments to differentiate stand in a call: positions, and names of keyword arguments."""
     if argnames is None:
@@ -73,7 +78,7 @@ def chosen_places(
     return tuple([name if name in kwargs else positions.index(name) for name in names])
 
 
-def names_or_numbers(what: str, fun: Any, argnums: Any, argnames: Any) -> bool:
+def names_or_numbers(what: str, fun: Callable[..., Any], argnums: Any, argnames: Any) -> bool:
     """Check ``argnames``; whether one argument is asked for, whose derivative is not in a tuple.
 
     Raises:
@@ -146,7 +151,10 @@ def children(node: Any) -> list[Any] | None:
 
 
 def array_leaves(
-    what: str, fun: Any, arguments: tuple[Value | dict[Any, Any], ...], argnums: tuple[int, ...] | None = None
+    what: str,
+    fun: Callable[..., Any],
+    arguments: tuple[Value | dict[Any, Any], ...],
+    argnums: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
     """The leaves of a tuple of arguments as arrays, and its structure."""
     leaves, treedef = tree.flatten(arguments)
@@ -164,7 +172,7 @@ def array_leaves(
 
 def differentiable_leaves(
     what: str,
-    fun: Any,
+    fun: Callable[..., Any],
     arguments: tuple[Value | dict[Any, Any], ...],
     argnums: tuple[int, ...],
     *,
@@ -217,7 +225,7 @@ def described(out_tree: Any) -> str:
     return f"a {kind.__name__} with {size}"
 
 
-def scalar_output(what: str, fun: Any, outs: Any, flat: Any, holomorphic: bool) -> Any:
+def scalar_output(what: str, fun: Callable[..., Any], outs: Any, flat: Any, holomorphic: bool) -> Any:
     """Check that a function to be ``grad``ed returned one real scalar; return it."""
     who = f"{what} of {describe_function(fun)}"
     if flat.out_tree != LEAF:
@@ -252,7 +260,9 @@ def scalar_output(what: str, fun: Any, outs: Any, flat: Any, holomorphic: bool) 
     return outs[0]
 
 
-def array_outputs(what: str, fun: Any, outs: list[Value], out_tree: Any, holomorphic: bool) -> None:
+def array_outputs(
+    what: str, fun: Callable[..., Any], outs: list[Value], out_tree: Any, holomorphic: bool
+) -> None:
     """Check that the outputs of a function have rows of derivatives."""
     for i, out in enumerate(outs):
         aval = typeof(out)
@@ -267,7 +277,12 @@ def array_outputs(what: str, fun: Any, outs: list[Value], out_tree: Any, holomor
 
 
 def same_structure(
-    what: str, fun: Any, given: Any, wanted: Any, names: tuple[str, ...], error: type = TypeError
+    what: str,
+    fun: Callable[..., Any],
+    given: Any,
+    wanted: Any,
+    names: tuple[str, ...],
+    error: type = TypeError,
 ) -> None:
     """Refuse two pytrees of different structure."""
     if given != wanted:
@@ -278,7 +293,11 @@ def same_structure(
 
 
 def same_types(
-    what: str, fun: Any, given: list[ShapedArray], wanted: list[ShapedArray], name: Callable[..., Any]
+    what: str,
+    fun: Callable[..., Any],
+    given: list[ShapedArray],
+    wanted: list[ShapedArray],
+    name: Callable[..., Any],
 ) -> None:
     """Refuse lists of avals that differ in dtype (``DTypeError``) or shape (``ValueError``); ``name(i)``
     says which pair it is.
@@ -297,7 +316,7 @@ def same_types(
             )
 
 
-def tangent_name(fun: Any, treedef: Any) -> Callable[..., Any]:
+def tangent_name(fun: Callable[..., Any], treedef: Any) -> Callable[..., Any]:
     """Names the tangents of arguments, for ``same_types``."""
     return lambda i: f"the tangent of {name_of(fun, treedef, i)}"
 

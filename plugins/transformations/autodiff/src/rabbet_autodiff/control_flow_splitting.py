@@ -102,7 +102,7 @@ def _inputs_of(made: Split, flags: tuple[bool, ...]) -> list[Var]:
 
 
 @splits.primitive(scan_call)
-def split_scan(op: Any, flags: Any) -> Any:
+def split_scan(op: Op, flags: Any) -> Any:
     """Both halves are a ``scan``: the known one stacks the residuals, the linear one runs over them."""
     n, m = op.params["consts"], op.params["carry"]
     jaxpr = op.params["jaxpr"]

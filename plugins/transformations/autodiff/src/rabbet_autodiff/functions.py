@@ -18,6 +18,8 @@ from rabbet.extend.transform import Tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rabbet.typing import Value
 
 
@@ -26,7 +28,7 @@ class Flat:
     results).
     """
 
-    def __init__(self, fun: Any, treedef: Any, has_aux: bool = False) -> None:
+    def __init__(self, fun: Callable[..., Any], treedef: Any, has_aux: bool = False) -> None:
         self.fun, self.treedef, self.has_aux = fun, treedef, has_aux
         self.out_tree = self.aux = None
         named_like(self, fun)
@@ -67,7 +69,9 @@ def plain(x: Value | str) -> Value | str:
     return x
 
 
-def of_chosen(fun: Any, args: tuple[Any, ...], kwargs: dict[Any, Any], places: tuple[Any, ...]) -> Any:
+def of_chosen(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any], places: tuple[Any, ...]
+) -> Any:
     """``fun`` as a function of the chosen arguments alone: positions, and names of keyword arguments."""
 
     def chosen_only(*chosen: Value | dict[Any, Any]) -> tuple[Value, ...] | Value:

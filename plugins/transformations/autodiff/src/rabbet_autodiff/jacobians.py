@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def jacfwd(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -61,7 +61,7 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -93,7 +93,7 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Any,
+    fun: Callable[..., Any],
     argnums: tuple[int, ...] | int = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -116,7 +116,7 @@ def hessian(
 
 
 def _jacobian(
-    fun: Any,
+    fun: Callable[..., Any],
     asked: tuple[Any, Any, bool],
     has_aux: bool,
     holomorphic: bool,

@@ -87,7 +87,7 @@ class Recording(NamedTuple):
         jaxpr = Jaxpr(inputs, outs, equations, [v for v, _ in held.values()], name="linearized")
         return jaxpr, [x for _, x in held.values()]
 
-    def with_values(self, jaxpr: Any, values: Any) -> Any:
+    def with_values(self, jaxpr: Jaxpr, values: Any) -> Any:
         """The recording whose ``program`` is ``jaxpr``, holding other values."""
         held = dict(zip(jaxpr.constvars, values, strict=True))
         equations = [
@@ -111,7 +111,7 @@ def _atom(x: Var | Value, held: dict[Any, Any]) -> Literal | Var:
     return held[id(x)][0]
 
 
-def record(fun: Any, primals: Any, moves: Any = None) -> Any:
+def record(fun: Callable[..., Any], primals: Any, moves: Any = None) -> Any:
     """Run ``fun`` once, forward mode over a recorder.
 
     Args:

@@ -24,7 +24,13 @@ class Pullback:
     """
 
     def __init__(
-        self, fun: Any, recording: Any, out_tree: Any, in_tree: Any, out_avals: Any, primals: Any
+        self,
+        fun: Callable[..., Any],
+        recording: Any,
+        out_tree: Any,
+        in_tree: Any,
+        out_avals: Any,
+        primals: Any,
     ) -> None:
         self.fun, self.recording, self.out_tree, self.in_tree = fun, recording, out_tree, in_tree
         self.out_avals, self.primals = out_avals, [typeof(p) for p in primals]

@@ -19,6 +19,8 @@ from rabbet_autodiff.split_rules import rule_of
 from rabbet_autodiff.splitting import refuse_effects
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import Op, ShapedArray, Zero
     from rabbet.typing import Value
 
@@ -52,7 +54,7 @@ class Recorder(Interpreter):
         finally:
             ctx.interpreter = self
 
-    def record(self, op: Any, args: Any) -> Any:
+    def record(self, op: Op, args: Any) -> Any:
         """One linear equation; a call is split first, so that only its linear half is recorded."""
         primitive = op.primitive
         kinds = primitive.kinds
@@ -111,7 +113,7 @@ class Recorder(Interpreter):
         known, linear = iter(outs[:count]), iter(tracers)
         return [next(linear) if lin else next(known) for lin in halves.out_linear]
 
-    def append(self, op: Any, inputs: Any, avals: Any) -> Any:
+    def append(self, op: Op, inputs: Any, avals: Sequence[ShapedArray]) -> Any:
         """Add an equation; the tracers of its outputs."""
         where = context.where
         outputs = [Var(a) for a in avals]

@@ -56,7 +56,7 @@ def saved_residuals(f: Callable[..., Any], *args: np.ndarray | dict[Any, Any], *
     return list(found.values())
 
 
-def print_saved_residuals(f: Any, *args: dict[Any, Any], **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: dict[Any, Any], **kwargs: Any) -> None:
     """Print the values that differentiating ``f`` at these arguments keeps for the backward pass, one a line.
 
     Example:

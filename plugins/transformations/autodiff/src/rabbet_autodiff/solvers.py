@@ -92,7 +92,7 @@ class Vectors:
       map: ``fun`` as a ``Body``.
     """
 
-    def __init__(self, who: Any, what: Any, fun: Any, vector: Any) -> None:
+    def __init__(self, who: Any, what: Any, fun: Callable[..., Any], vector: Any) -> None:
         self.who = who
         leaves, self.treedef = tree.flatten(vector)
         leaves = [array_or_tracer(x) for x in leaves]

@@ -46,7 +46,7 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape, doc="The shape of the zeros.")

@@ -26,6 +26,8 @@ from rabbet.extend.sharding import (
 from rabbet.extend.transform import is_tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rabbet import Device
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
@@ -142,7 +144,7 @@ class Layouts:
             ]
         )
 
-    def check_sizes(self, signature: Any, avals: Any) -> None:
+    def check_sizes(self, signature: Any, avals: Sequence[ShapedArray]) -> None:
         """Refuse arguments that cannot be laid out as ``in_shardings`` say, wherever they lie.
 
         Raises:
@@ -152,7 +154,7 @@ class Layouts:
             if s is not None:
                 _divided(s, aval, lambda i=i: f"in_shardings for {signature.name_of(i)}", signature.fun)
 
-    def check_results(self, fun: Any, out_tree: Any, avals: Any) -> None:
+    def check_results(self, fun: Callable[..., Any], out_tree: Any, avals: Sequence[ShapedArray]) -> None:
         """The same of results and ``out_shardings``."""
         for aval, s in zip(avals, self.of_results(out_tree) or (), strict=False):
             if s is not None:
@@ -169,7 +171,7 @@ class Layouts:
         return [_constrained(x, s) for x, s in zip(outs, wanted, strict=True)]
 
 
-def _divided(sharding: Any, aval: Any, what: Any, fun: Any) -> None:
+def _divided(sharding: Any, aval: ShapedArray, what: Any, fun: Callable[..., Any]) -> None:
     try:
         sharding.check(aval.shape)
     except ShardingError as error:

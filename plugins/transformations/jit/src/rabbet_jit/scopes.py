@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rabbet.extend.functions import folded, named_like
 from rabbet.extend.transform import Tracer, context
 from rabbet.extend.wrapping import enter_scope, leave_scope, name_of, wraps
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op
 
 
 @folded
@@ -80,7 +83,7 @@ class KnownFirst:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.around, name)
 
-    def process(self, op: Any, args: Any) -> Any:
+    def process(self, op: Op, args: Any) -> Any:
         """Run one operation."""
         ctx = context
         ctx.interpreter = self.around if any(type(a) is Tracer for a in args) else type(context).interpreter

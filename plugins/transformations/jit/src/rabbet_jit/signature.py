@@ -17,6 +17,8 @@ from rabbet.tree import leaf_path
 from rabbet_jit.shared_traces import Weakly
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rabbet.typing import Value
 
 
@@ -28,7 +30,7 @@ class Statics:
     passed.
     """
 
-    def __init__(self, fun: Any, numbers: Any, names: Any) -> None:
+    def __init__(self, fun: Callable[..., Any], numbers: Any, names: Any) -> None:
         self.numbers = _tuple(numbers, int, "argnums")
         self.names = _tuple(names, str, "argnames")
         if not self.numbers and not self.names:
@@ -174,7 +176,7 @@ class Signature:
 class _OfFunctionHeldWeakly(Signature):
     """See ``Signature.held_weakly``."""
 
-    function: Any
+    function: Callable[..., Any]
 
     @property
     def fun(self) -> Any:  # type: ignore[override]
@@ -192,7 +194,7 @@ class _OfFunctionHeldWeakly(Signature):
         return plain.__reduce_ex__(2)
 
 
-def found_by_name(function: Any) -> Any:
+def found_by_name(function: Callable[..., Any]) -> Any:
     """What stands under a function's name in its module, or None."""
     found = sys.modules.get(getattr(function, "__module__", None) or "")
     for part in str(getattr(function, "__qualname__", None) or "").split("."):

@@ -29,6 +29,8 @@ from rabbet.tree import keystr, leaf_path
 from rabbet_jit import scalar_constants
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet_jit.signature import Signature
 
 
@@ -45,7 +47,7 @@ class Program(NamedTuple):
     cells: tuple = ()
 
 
-def trace(fun: Any, signature: Any, avals: Any, name: Any) -> Any:
+def trace(fun: Callable[..., Any], signature: Any, avals: Sequence[ShapedArray], name: Any) -> Any:
     """Trace ``fun`` for the arguments of a signature, whose array leaves have the given types."""
     if config.no_tracing:
         types = ", ".join([a.str_short() for a in avals])
@@ -85,7 +87,7 @@ class Depth(threading.local):
 
     now = deepest = 0
 
-    def nested(self, fun: Any, function: Callable[..., Any], *args: Any) -> ClosedJaxpr:
+    def nested(self, fun: Callable[..., Any], function: Callable[..., Any], *args: Any) -> ClosedJaxpr:
         """``function(*args)``, one level deeper.
 
         Raises:

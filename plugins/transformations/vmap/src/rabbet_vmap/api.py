@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def vmap(
-    fun: Any,
+    fun: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: str | None = None,
@@ -167,7 +167,7 @@ def _output(out_tree: Any, index: int) -> str:
 
 
 def _axes_of_arguments(
-    fun: Any,
+    fun: Callable[..., Any],
     in_axes: tuple[dict[Any, Any] | int | None, ...] | int,
     args: tuple[Any, ...],
     kwargs: dict[Any, Any],
@@ -226,7 +226,9 @@ def _axes_of_arguments(
     return out
 
 
-def _size(fun: Any, leaves: list[Any], axes: list[int | None], axis_size: Any, treedef: Any) -> int:
+def _size(
+    fun: Callable[..., Any], leaves: list[Any], axes: list[int | None], axis_size: Any, treedef: Any
+) -> int:
     """The size of the mapped axis, on which all mapped arguments must agree."""
     sizes = {}
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
@@ -256,7 +258,9 @@ def _size(fun: Any, leaves: list[Any], axes: list[int | None], axis_size: Any, t
     return next(iter(sizes))
 
 
-def _axes_of_outputs(fun: Any, out_axes: Any, out_tree: Any, outs: list[Batched]) -> list[int | None]:
+def _axes_of_outputs(
+    fun: Callable[..., Any], out_axes: Any, out_tree: Any, outs: list[Batched]
+) -> list[int | None]:
     """One axis per output leaf."""
     if out_axes is None or type(out_axes) is int:
         return [out_axes] * len(outs)  # nodes are not rebuilt: they may look at what they hold
@@ -276,7 +280,7 @@ def _axes_of_outputs(fun: Any, out_axes: Any, out_tree: Any, outs: list[Batched]
 
 
 def _placed(
-    interpreter: Any, b: Any, axis: Any, fun: Any, out_tree: Any, index: int, sum_match: bool
+    interpreter: Any, b: Any, axis: Any, fun: Callable[..., Any], out_tree: Any, index: int, sum_match: bool
 ) -> Value:
     """The output with its mapped axis where ``out_axes`` wants it."""
     aval = interpreter.type_of(b)

@@ -13,11 +13,13 @@ from rabbet.extend.transform import typeof
 from rabbet_vmap.api import vmap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rabbet.typing import Value
 
 
 @folded
-def map(f: Any, xs: Any, *, batch_size: Any = None) -> Any:
+def map(f: Callable[..., Any], xs: Any, *, batch_size: Any = None) -> Any:
     """``f`` applied to each slice of ``xs`` along the first dimension; results stacked.
 
     Args:

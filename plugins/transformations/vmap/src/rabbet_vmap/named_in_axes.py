@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.extend.functions import describe_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def axes_by_name(
-    fun: Any, in_axes: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[Any, Any]
+    fun: Callable[..., Any], in_axes: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[Any, Any]
 ) -> tuple[tuple[Any, ...], dict[Any, Any]]:
     """``in_axes`` as an entry for each positional and each keyword argument of a call; 0 for those that it
     does not name. The entry of a parameter ``*xs`` is for all that it takes, or a tuple of entries.
@@ -50,7 +53,7 @@ def axes_by_name(
     return tuple(entries), {name: in_axes.get(name, 0) for name in kwargs}
 
 
-def _parameters(fun: Any) -> list[inspect.Parameter]:
+def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters of a function; none where it does not tell."""
     try:
         return list(inspect.signature(fun).parameters.values())
@@ -58,7 +61,7 @@ def _parameters(fun: Any) -> list[inspect.Parameter]:
         return []
 
 
-def _positions(fun: Any, count: int) -> tuple[list[Any], Any]:
+def _positions(fun: Callable[..., Any], count: int) -> tuple[list[Any], Any]:
     """The names of ``count`` positional arguments, as far as they have their own, and that of the parameter
     that takes the others.
     """
@@ -67,7 +70,7 @@ def _positions(fun: Any, count: int) -> tuple[list[Any], Any]:
     return [p.name for p in parameters if p.kind in POSITIONAL][:count], rest[0] if rest else None
 
 
-def _with_defaults(fun: Any) -> list[str]:
+def _with_defaults(fun: Callable[..., Any]) -> list[str]:
     """Parameters that a call may leave out: an entry for one is no mistake."""
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [
