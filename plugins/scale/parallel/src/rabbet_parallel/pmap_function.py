@@ -23,6 +23,7 @@ from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import wraps
 
 from rabbet_parallel.meshes import Mesh
+from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.nested_pmap import NeedsAxis, around, axis_for, example, together
 from rabbet_parallel.partition_spec import PartitionSpec
 from rabbet_parallel.pmap_devices import UNNAMED, Shared, Whole, grid_of, own_share, refuse_global
@@ -331,16 +332,16 @@ class Pmapped:
             with around.function(axis, mesh):
                 outs, wanted, out_tree = self.applied(own, structure, count, static)
             return out_tree.unflatten([
-                x if p is None else lax.expand_dims(x, (self.out_place(p, x),))
+                x if p is None else lax.expand_dims(x, (max(p, 0),))  # see ``counted_from_the_end``
                 for x, p in zip(outs, wanted, strict=True)
             ])  # fmt: skip
 
         ins = tuple([PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis) for p in places])
 
         def spec(p: Any) -> Any:
-            if p is not None and p < 0:
-                raise ValueError(f"{self.who}: out_axes count from the front, got {p}")
-            return PartitionSpec() if p is None else PartitionSpec(*[None] * p, axis)
+            if p is not None and p < 0 and own is not mesh:
+                raise ValueError(f"{self.who}: out_axes over processes count from the front, got {p}")
+            return PartitionSpec() if p is None else PartitionSpec(*[None] * max(p, 0), axis)
 
         outs = tree.map(spec, self.out_axes, is_leaf=is_none)
         named = wraps(self.fun)(one)
@@ -348,8 +349,37 @@ class Pmapped:
         mapped = shard_map(named, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
         donated = self.donated_leaves(structure, count, fixed)
         rows = Whole(mesh, ins) if own is mesh else Shared(self.who, mesh, own, ins)
+        if any(p is not None and p < 0 for p in tree.leaves(self.out_axes, is_leaf=is_none)):
+            mapped = self.counted_from_the_end(mapped, mesh)
         compiled = rabbet.jit(mapped, donate_argnums=donated or None)
         return Made(rows.results(compiled), rows.placed, donated)
+
+    def counted_from_the_end(self, mapped: Any, mesh: Any) -> Any:
+        """``mapped``, whose mapped dimensions come first where ``out_axes`` count from the end, with them
+        where they belong: how many dimensions a result has is known when it is there.
+        """
+
+        def placed(x: Any, p: Any) -> Any:
+            if p is None or p >= 0:
+                return x
+            ndim = typeof(x).ndim
+            if p < -ndim:
+                raise ValueError(f"{self.who}: out_axes is {p} for a result of {ndim} dimensions")
+            others = list(range(1, ndim))
+            x = lax.transpose(x, (*others[: p + ndim], 0, *others[p + ndim :]))
+            return lax.with_sharding_constraint(
+                x, NamedSharding(mesh, PartitionSpec(*[None] * (p + ndim), mesh.axis_names[0]))
+            )
+
+        def moved(*leaves: Any) -> Any:
+            result = mapped(*leaves)
+            outs, out_tree = tree.flatten(result)
+            wanted = tree.broadcast_prefix(self.out_axes, result, is_none)
+            return out_tree.unflatten([placed(x, p) for x, p in zip(outs, wanted, strict=True)])
+
+        named = wraps(self.fun)(moved)
+        named.__signature__ = LEAVES
+        return named
 
     def donated_leaves(self, structure: Any, count: Any, fixed: Any) -> Any:
         """The positions of the leaves that may be reused."""

@@ -324,8 +324,9 @@ def smap(f: Any = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any)
 
     Args:
       f: takes and returns pytrees of arrays, on each device its parts.
-      in_axes: which dimension of each argument is taken apart, None for whole ones; an int, or a prefix of
-        the tuple of arguments. Over an axis of type ``Explicit`` it may be left out, since types say it.
+      in_axes: which dimension of each argument is taken apart, None for whole ones; an int, from the end if
+        it is negative, or a prefix of the tuple of arguments. Over an axis of type ``Explicit`` it may be
+        left out, since types say it.
       out_axes: along which dimension results are put together, None for what is the same on each device.
       axis_name: the axis of the mesh.
 
@@ -342,12 +343,33 @@ def smap(f: Any = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any)
         if axis is None:
             return PartitionSpec()
         if axis < 0:
-            raise ValueError(f"smap of {describe_function(f)}: axes count from the front, got {axis}")
+            raise ValueError(f"smap of {describe_function(f)}: out_axes count from the front, got {axis}")
         return PartitionSpec(*[None] * axis, axis_name)
 
-    to_specs = lambda axes: tree.map(spec, axes, is_leaf=lambda node: node is None)
+    is_none = lambda node: node is None
+    to_specs = lambda axes: tree.map(spec, axes, is_leaf=is_none)
+    if in_axes is not ... and any(a is not None and a < 0 for a in tree.leaves(in_axes, is_leaf=is_none)):
+
+        @wraps(f)
+        def counted_from_the_front(*args: Any) -> Any:
+            names = (f"smap of {describe_function(f)}: in_axes", "the arguments")
+            axes = tree.broadcast_prefix(in_axes, args, is_none, names=names)
+            leaves, structure = tree.flatten(args)
+            places = [a if a is None else _from_the_front(f, a, x) for a, x in zip(axes, leaves, strict=True)]
+            in_axes_of = structure.unflatten(places)
+            return smap(f, in_axes=in_axes_of, out_axes=out_axes, axis_name=axis_name)(*args)
+
+        return counted_from_the_front
     in_specs = None if in_axes is ... else to_specs(in_axes)
     return shard_map(f, in_specs=in_specs, out_specs=to_specs(out_axes), axis_names={axis_name})
+
+
+def _from_the_front(f: Any, axis: int, x: Any) -> int:
+    ndim = typeof(x).ndim
+    if not -ndim <= axis < ndim:
+        who = f"smap of {describe_function(f)}"
+        raise ValueError(f"{who}: in_axes is {axis} for an argument of {ndim} dimensions")
+    return axis % ndim
 
 
 __all__ = ["shard_map", "smap"]

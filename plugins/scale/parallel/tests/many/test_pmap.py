@@ -24,6 +24,7 @@ def test_values_are_those_of_vmap():
         (lambda x, y: x * y, (HOST, 3.0), {"in_axes": (0, None)}),
         (lambda x, y: {"sum": x + y["a"]}, (HOST.T, {"a": HOST}), {"in_axes": (1, {"a": 0})}),
         (lambda x: (x, x.sum()), (HOST,), {"out_axes": (1, 0)}),
+        (lambda x: (x[:, None] * x, {"a": x.sum()}), (HOST,), {"out_axes": (-2, -1)}),
         (lambda x: lax.psum(x, "i") + lax.axis_index("i"), (HOST,), {"axis_name": "i"}),
         (lambda x: x * 2, (HOST[:3],), {}),
     ):

@@ -159,6 +159,10 @@ def test_smap_and_the_mesh_that_is_set():
     with rb.set_mesh(MESH):
         f = rb.smap(lambda x: lax.psum(x, "x"), in_axes=0, out_axes=None, axis_name="x")
         close(f(HOST), HOST.reshape(4, 4, 8).sum(0))
+        from_the_end = rb.smap(lambda x, c: x * c, in_axes=(-2, None), out_axes=0, axis_name="x")
+        close(from_the_end(HOST, 2.0), HOST * 2)
+        with pytest.raises(ValueError, match="in_axes is -3 for an argument of 2 dimensions"):
+            rb.smap(lambda x: x, in_axes=-3, out_axes=0, axis_name="x")(HOST)
         close(rb.shard_map(lambda x: x + 1, in_specs=P("y"), out_specs=P("y"))(HOST), HOST + 1)
 
 
