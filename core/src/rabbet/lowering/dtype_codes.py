@@ -20,7 +20,10 @@ from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rabbet.program.jaxpr import Equation
+    from rabbet.rules.primitive import Primitive
 
 CODES = "codes"
 """The name of the rule of a primitive whose ``lower`` rule speaks of codes by itself."""
@@ -39,12 +42,12 @@ def concerns(eqn: Equation) -> bool:
     return any(v.aval.codes is not None for v in (*eqn.inputs, *eqn.outputs))
 
 
-def is_aware(primitive: Any) -> Any:
+def is_aware(primitive: Primitive) -> Any:
     """Whether a primitive's own lowering takes codes as they are."""
     return CODES in primitive.rules
 
 
-def bits_of(value: Any, aval: Any) -> Any:
+def bits_of(value: Any, aval: ShapedArray) -> Any:
     """The codes of a NumPy array or number, for a type that is stored as such."""
     return dtypes.host_cast(np.asarray(value), aval.dtype).view(aval.codes)
 
@@ -100,7 +103,7 @@ def encoded(x: Any, dtype: Any) -> Any:
     return lax.select(negative, found + sign, found)
 
 
-def checked(out: Any, shape: Any, dtype: Any, spec: Any, function: Any) -> Any:
+def checked(out: Any, shape: Any, dtype: Any, spec: Any, function: Callable[..., Any]) -> Any:
     """What a row's ``encode`` or ``decode`` returned, if that is an array of the right type.
 
     Raises:

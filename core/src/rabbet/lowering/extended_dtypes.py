@@ -18,6 +18,7 @@ from rabbet.trace.staging import stage
 
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
+    from rabbet.program.avals import ShapedArray
     from rabbet.program.jaxpr import Equation, Jaxpr
     from rabbet.rules.primitive import Primitive
     from rabbet.rules.tables import RuleTable
@@ -86,7 +87,7 @@ def physical(eqn: Equation) -> Jaxpr:
     return stage(on_stored, [a.physical for a in avals], eqn.op.primitive.name).jaxpr
 
 
-def as_vectors(stored: Any, aval: Any) -> Any:
+def as_vectors(stored: Any, aval: ShapedArray) -> Any:
     """What stores elements as one number each, with a last dimension of size 1."""
     return reshaped(stored, (*stored.shape, 1)) if aval.is_extended else stored
 

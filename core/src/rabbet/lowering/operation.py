@@ -386,7 +386,7 @@ class Site:
         avals = [a.bare for a in avals]
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
 
-    def function(self, jaxpr: Any, name: Any) -> Any:
+    def function(self, jaxpr: Jaxpr, name: Any) -> Any:
         """Write a body as a private function; return its symbol."""
         module = self._function.module
         symbol = module.function_of(jaxpr, name)

@@ -24,7 +24,7 @@ TABLE_TYPE = "tensor<2xi1>"
 ORDINARY, STOPPABLE = "\x01", "\x02"  # marks at the end of a location
 
 
-def endless(jaxpr: Any) -> Iterator[Any]:
+def endless(jaxpr: Jaxpr) -> Iterator[Any]:
     """The operators of a program of which it is not known that they end."""
     for eqn in jaxpr.equations:
         is_endless = eqn.op.primitive.endless

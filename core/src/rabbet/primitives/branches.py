@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
     from rabbet.program.jaxpr import ClosedJaxpr, Jaxpr
     from rabbet.rules.operator import Op
+    from rabbet.trace.interpreter import Interpreter
     from rabbet.typing import Value
 
 
@@ -77,7 +78,7 @@ def steps_of_cond(op: Op, args: Any, run: Any) -> None:
 
 
 @cond.rule("body")
-def body_cond(op: Any, interpreter: Any, args: Any) -> Any:
+def body_cond(op: Any, interpreter: Interpreter, args: Any) -> Any:
     index = args[0]
     leaves, (chosen, *structures) = payload_parts.take_apart(interpreter, bodies.entering(interpreter, args))
     if interpreter.threads and interpreter.carries:  # payloads are the values themselves

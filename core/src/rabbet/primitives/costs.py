@@ -176,7 +176,7 @@ def each_once(op: Op, *types: ShapedArray) -> dict[str, float]:
     return {"": 1}
 
 
-def asked(eqn: Any, rule: Any, types: tuple[ShapedArray, ...]) -> Cost:
+def asked(eqn: Any, rule: Callable[..., Any], types: tuple[ShapedArray, ...]) -> Cost:
     """What a rule says of an operation; what it raises, or returns instead of a ``Cost``, is said of it."""
     what = f"the 'cost' rule for primitive {eqn.primitive.name!r}"
     try:

@@ -292,7 +292,7 @@ def highest_starts(
     return columns[0] if len(columns) == 1 else shape.concatenate(*columns, dimension=aval.ndim - 1)
 
 
-def of_symbolic(aval: Any, size: Any) -> Any:
+def of_symbolic(aval: ShapedArray, size: Any) -> Any:
     """An array of a type with a symbolic dimension's size in every place."""
     value = convert.convert_element_type(size.__jax_array__(), new_dtype=aval.dtype, weak_type=False)
     return shape.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=())

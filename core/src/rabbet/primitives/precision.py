@@ -25,10 +25,10 @@ class Precision(enum.Enum):
     def _missing_(cls, value: Any) -> Any:
         return ALIASES.get(value) if isinstance(value, str) else None
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return self.name
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return self.name
 
 

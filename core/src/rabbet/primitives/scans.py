@@ -25,6 +25,8 @@ from rabbet.trace.staging import stage
 from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.lowering.operation import Site
     from rabbet.program.jaxpr import Jaxpr
     from rabbet.rules.operator import Op
@@ -153,7 +155,7 @@ def scan_by_while(op: Site, args: tuple[Value, ...]) -> list[Value]:
 
 
 @scan.rule("body")
-def body_scan(op: Op, interpreter: Any, args: tuple[Value, ...]) -> list[Value]:
+def body_scan(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[Value]:
     consts, carry, xs = parts_of_scan(op, args)
     carry = bodies.entering(interpreter, carry)
     jaxpr = op.params["jaxpr"]
@@ -173,7 +175,7 @@ def body_scan(op: Op, interpreter: Any, args: tuple[Value, ...]) -> list[Value]:
     n = len(carry)
     state_at = n - 1 if interpreter.threads else None
 
-    def interpreted(structures: Any, avals: Any, outputs: Any = None) -> Any:
+    def interpreted(structures: Any, avals: Sequence[ShapedArray], outputs: Any = None) -> Any:
         return bodies.interpret(
             interpreter, jaxpr, (*const_structures, *structures, *slice_structures),
             [*const_avals, *avals, *slice_avals], outputs, state_at,

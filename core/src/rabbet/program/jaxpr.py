@@ -39,7 +39,7 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Literal:
 
     __slots__ = ("value", "aval")
 
-    def __init__(self, value: Any, aval: Any) -> None:
+    def __init__(self, value: Any, aval: ShapedArray) -> None:
         # NumPy's own scalars of 64 bits would be narrowed where the value is computed with.
         if type(value) in NARROWED and value.dtype == aval.dtype:
             value = typed_scalar(value, aval)
@@ -276,7 +276,7 @@ class ClosedJaxpr:
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
-    def __init__(self, jaxpr: Any, consts: Any) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: Any) -> None:
         self.jaxpr = jaxpr.jaxpr if type(jaxpr) is ClosedJaxpr else jaxpr
         self.consts = consts
 

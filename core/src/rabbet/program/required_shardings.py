@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.program.jaxpr import bodies_of
 
 if TYPE_CHECKING:
+    from rabbet.program.jaxpr import Jaxpr
     from rabbet.rules.operator import Op
 
 
@@ -18,7 +19,7 @@ def places_of(op: Op) -> frozenset[Any]:
     return found.union(*[places_in(body) for _, body in bodies_of(op)])
 
 
-def places_in(jaxpr: Any) -> frozenset[Any]:
+def places_in(jaxpr: Jaxpr) -> frozenset[Any]:
     """The shardings that a program names; found once.
 
     Example:

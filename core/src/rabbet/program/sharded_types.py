@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rabbet.program.interned import Alive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.primitives.memory_spaces import InMemory
     from rabbet.program.avals import ShapedArray
     from rabbet.rules.operator import Op
@@ -44,7 +46,7 @@ class OverDevices:
     unreduced: Any = frozenset()
     reduced: Any = frozenset()
 
-    def results(self, op: Op, avals: Any, outs: Any) -> Any:
+    def results(self, op: Op, avals: Sequence[ShapedArray], outs: Any) -> Any:
         """The types of an operation's results, of which at least one operand has such a type.
 
         Args:
@@ -64,7 +66,7 @@ class OverDevices:
         """
         return True
 
-    def fitted(self, x: Any, aval: Any) -> Any:
+    def fitted(self, x: Any, aval: ShapedArray) -> Any:
         """``x`` as a value of type ``aval``, whose ``spread`` is this one where it has any; else that of
         ``x`` is.
         """
@@ -92,7 +94,7 @@ class OverDevices:
         """How the compiler is told that a value of this type lies so: the text of a sharding, or None."""
         return
 
-    def sharding(self, aval: Any) -> None:
+    def sharding(self, aval: ShapedArray) -> None:
         """What ``aval.sharding`` is."""
         return
 
@@ -141,11 +143,11 @@ class Several(OverDevices):
         """Each part's, of a type that has one dimension less."""
         return _together([part.without(axis) for part in self.parts])
 
-    def text(self, aval: Any) -> Any:
+    def text(self, aval: ShapedArray) -> Any:
         """That of the part that has one."""
         return next(filter(None, [part.text(aval) for part in self.parts]), None)
 
-    def sharding(self, aval: Any) -> Any:
+    def sharding(self, aval: ShapedArray) -> Any:
         """That of the part that has one."""
         return next(filter(None, [part.sharding(aval) for part in self.parts]), None)
 
@@ -183,7 +185,7 @@ class Several(OverDevices):
         """What each part says there."""
         return "".join([part.behind() for part in self.parts])
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return " ".join(map(repr, self.parts))
 
     def __reduce__(self) -> Any:
@@ -250,7 +252,7 @@ def results_over(
     return outs
 
 
-def fitted_over(x: Any, have: Any, aval: Any) -> Any:
+def fitted_over(x: Any, have: Any, aval: ShapedArray) -> Any:
     """``x``, whose type says ``have`` of devices, as a value of type ``aval``.
 
     Example:
@@ -266,7 +268,7 @@ def fitted_over(x: Any, have: Any, aval: Any) -> Any:
     return x
 
 
-def stands_for(aval: Any, other: Any) -> Any:
+def stands_for(aval: ShapedArray, other: Any) -> Any:
     """Whether a value of type ``aval`` may stand where ``other`` is expected: see ``OverDevices``."""
     wanted = parts_of(other.spread)
     return all(part.stands_for(wanted.get(kind)) for kind, part in parts_of(aval.spread).items())

@@ -19,7 +19,7 @@ class NoMesh:
     are_all_axes_explicit = are_all_axes_auto = are_all_axes_manual = False
     shape = property(lambda self: {}, doc="The sizes of the axes by name: none.")
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return "no mesh"
 
 
@@ -66,5 +66,5 @@ class Unplaced:
     def __hash__(self) -> Any:
         return hash((Unplaced, self.ndim))
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"Unplaced(ndim={self.ndim})"
