@@ -94,3 +94,11 @@ def test_what_is_no_array_is_not_complex():
     assert rnp.isrealobj("text")
     with pytest.raises(TypeError, match="takes a dtype"):
         rnp.isdtype(v, "real floating")
+
+
+def test_a_view_in_64_bits_is_what_the_settings_say():
+    pair = rnp.array([1, 2])
+    assert pair.view("int64").tolist() == [2**33 + 1]
+    override = rb.config.override(explicit_x64_dtypes="warn", enable_x64=False)
+    with override, pytest.warns(UserWarning, match="int64"):
+        assert pair.view("int64").dtype == "int32"

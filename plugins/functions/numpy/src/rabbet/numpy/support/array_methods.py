@@ -41,7 +41,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         raise NotImplementedError("view: an array has no other class to be viewed as; leave out type")
     if dtype is None:
         return self
-    dtype = dtypes.canonicalize(dtype)
+    dtype = dtypes.requested(dtype)
     have = self.aval.dtype
     if isinstance(have, dtypes.ExtendedDType) or isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"view: an array of {have} cannot be viewed as {dtype}; for keys see random.key_data")
