@@ -63,3 +63,17 @@ def test_devices_work_on_their_matrices_alone(kind):
         program = rb.jit(lambda a: (rnp.linalg.inv(a), rnp.linalg.svd(a), rnp.linalg.cholesky(a)))
         text = program.lower(cut).compile().as_text()
     assert not [word for word in ("all-gather(", "all-reduce(", "all-to-all(") if word in text]
+
+
+@pytest.mark.needs("nn", "numpy")
+@pytest.mark.parametrize("spec", [P("x"), P("x", None, "y")])
+def test_attention_over_cut_batches_and_heads(spec):
+    """By plain operations, whatever kernels are installed for other platforms."""
+    values = np.random.default_rng(0).normal(size=(4, 8, 2, 6)).astype(np.float32)
+    want = rb.nn.dot_product_attention(values, values, values, implementation="xla")
+    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=rb.sharding.AxisType.Explicit)
+    with rb.set_mesh(mesh):
+        x = rb.device_put(values, spec)
+        out = rb.jit(lambda x: rb.nn.dot_product_attention(x, x, x))(x)
+    np.testing.assert_allclose(out, want, rtol=1e-6)
+    assert out.sharding.is_equivalent_to(x.sharding, 4)

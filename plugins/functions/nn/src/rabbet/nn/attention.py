@@ -116,6 +116,14 @@ def by_platform(query, key, value, asked, implementation):
     others = {}
     if implementation != "xla":
         others = implementations.for_platforms(query, key, value, asked, implementation)
+    if others and any(is_cut(x) for x in (query, key, value)):
+        if implementation is not None:
+            raise ValueError(
+                f"dot_product_attention: implementation={implementation!r} takes arrays that are whole on each "
+                "device, and axes of type Explicit cut these\n  to fix: None, for plain operations, or "
+                "call it within rb.shard_map"
+            )
+        others = {}
     if not others:
         return in_blocks(query, key, value, asked)
     names = "bias mask segments query_lengths key_lengths".split()
@@ -128,6 +136,11 @@ def by_platform(query, key, value, asked, implementation):
     if implementation is None:
         functions["default"] = given(in_blocks)
     return lax.platform_dependent(query, key, value, arrays, **functions)
+
+
+def is_cut(x):
+    """Whether the type of a value says that axes of a mesh cut it."""
+    return any(entry is not None for entry in rb.typeof(x).sharding.spec)
 
 
 def in_blocks(query, key, value, asked):
