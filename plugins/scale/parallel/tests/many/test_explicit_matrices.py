@@ -71,7 +71,7 @@ def test_attention_over_cut_batches_and_heads(spec):
     """By plain operations, whatever kernels are installed for other platforms."""
     values = np.random.default_rng(0).normal(size=(4, 8, 2, 6)).astype(np.float32)
     want = rb.nn.dot_product_attention(values, values, values, implementation="xla")
-    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=rb.sharding.AxisType.Explicit)
+    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=AxisType.Explicit)
     with rb.set_mesh(mesh):
         x = rb.device_put(values, spec)
         out = rb.jit(lambda x: rb.nn.dot_product_attention(x, x, x))(x)

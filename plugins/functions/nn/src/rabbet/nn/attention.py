@@ -119,8 +119,8 @@ def by_platform(query, key, value, asked, implementation):
     if others and any(is_cut(x) for x in (query, key, value)):
         if implementation is not None:
             raise ValueError(
-                f"dot_product_attention: implementation={implementation!r} takes arrays that are whole on each "
-                "device, and axes of type Explicit cut these\n  to fix: None, for plain operations, or "
+                f"dot_product_attention: implementation={implementation!r} takes arrays that are whole on "
+                "each device, and axes of type Explicit cut these\n  to fix: None, for plain operations, or "
                 "call it within rb.shard_map"
             )
         others = {}
