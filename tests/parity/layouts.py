@@ -40,7 +40,7 @@ def devices():
 
     kind = named.partition(":")[0]
     if not named.startswith(("v", "tpu")):  # JAX has to be told what the GPU is like
-        from rabbet_pjrt_cuda.targets import described, split
+        from rabbet_pjrt_cuda.gpu_targets import described, split
 
         told = {"target_config": described(kind), "topology": split(named)[1]}
         return topologies.get_topology_desc(kind, "cuda", **told).devices
