@@ -45,7 +45,7 @@ class Traced(Stage):
     Example:
       >>> traced = rb.jit(lambda x: x + 1).trace(1.0)
       >>> traced.out_info
-      ShapeDtypeStruct(shape=(), dtype=float32)
+      ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
     """
 
     def __init__(
