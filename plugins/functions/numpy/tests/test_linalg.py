@@ -144,7 +144,7 @@ SMOOTH = {
 def test_derivatives(name):
     function, *args = SMOOTH[name]
     args = [ours(a) for a in args]
-    ts = [ours(np.random.default_rng(1).normal(size=a.shape)) for a in args]
+    ts = tuple([ours(np.random.default_rng(1).normal(size=a.shape)) for a in args])
     ct = np.random.default_rng(2).normal(size=rb.eval_shape(function, *args).shape)
     step = 1e-5
 
