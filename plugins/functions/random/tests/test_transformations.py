@@ -166,3 +166,10 @@ def test_gamma_numbers_for_many_keys_are_drawn_as_one_vector():
     assert roots and all("tensor<12xf32>" in line for line in roots)
     found = np.asarray(function(KEYS))
     np.testing.assert_array_equal(found, [random.gamma(key, np.float32([0.5, 2.0, 3.0])) for key in KEYS])
+
+
+def test_one_key_beside_mapped_parameters():
+    # The compiler made one kernel of it that draws anew for each use: it did not end in minutes.
+    means, key = np.float32([[0.5, 1.0, 2.0], [3.0, 0.25, 1.5]]), KEYS[1]
+    found = rb.jit(rb.vmap(lambda mean: random.wald(key, mean)))(means)
+    np.testing.assert_allclose(found, [random.wald(key, mean) for mean in means], rtol=1e-4)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.primitive import keep_apart
 from rabbet.extend.transform import typeof
 from rabbet.lax import linalg
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
@@ -162,6 +163,9 @@ def _wald(key, mean, shape, dtype):
     mean = broadcast(mean, shape, "wald", "mean")
     for_normal, for_unit = subkeys(words_of(key, "wald"), 2)
     normals, choice = gaussian(for_normal, shape, dtype), unit(for_unit, shape, dtype)
+    # Where the mean is mapped and the key is not, XLA would draw anew for each use of a draw, in one kernel
+    # that LLVM does not compile in minutes.
+    normals, choice = keep_apart(normals), keep_apart(choice)
     y, squared = lax.mul(normals, normals), lax.mul(mean, mean)
     root = lax.sqrt(lax.add(lax.mul(lax.mul(mean, 4.0), y), lax.mul(squared, lax.mul(y, y))))
     x = lax.sub(lax.add(lax.mul(lax.mul(squared, y), 0.5), mean), lax.mul(lax.mul(mean, 0.5), root))
