@@ -118,7 +118,7 @@ def in_memory(aval: ShapedArray, memory: str | None) -> Any:
     Example:
       >>> from rabbet.extend.primitive import ShapedArray, to_memory
       >>> to_memory.op(memory="pinned_host").out((ShapedArray((8,), "float32"),))
-      ShapedArray(f32<host>[8])
+      ShapedArray(float32<host>[8])
     """
     part = None if memory is None else InMemory(memory)
     return aval.update(spread=with_part(aval.spread, InMemory, part))
