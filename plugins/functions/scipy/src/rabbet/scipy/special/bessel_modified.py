@@ -69,8 +69,9 @@ def far(v, x):
     # sqrt(v ** 2 + x ** 2) - x, without the difference.
     ahead = choose(v == 0.0, 0.0, v * (v / (size + x)))
     exponent = ahead - choose(v == 0.0, 0.0, v * lax.asinh(v / x))
-    first = lax.exp(exponent) * lax.rsqrt(2.0 * math.pi * size) * upper
-    second = lax.exp(-exponent) * lax.sqrt(0.5 * math.pi * inverse) * lower
+    root = lax.sqrt(size)  # by itself: neither twice the largest number nor its inverse is one
+    first = lax.exp(exponent) * ((1.0 / math.sqrt(2.0 * math.pi)) / root) * upper
+    second = lax.exp(-exponent) * (math.sqrt(0.5 * math.pi) / root) * lower
     return first, second
 
 
@@ -139,7 +140,8 @@ def temme(mu, x, sign, mixed=0.0):
     times that of ``mu + 1``. ``|mu|`` is at most a half and ``x`` at most 2.
     """
     one, two, plus, minus = gamma_parts(mu)
-    log = -lax.log(0.5 * x)
+    # Half of the smallest number is none.
+    log = -choose(x < 1e-3, lax.log(x) - math.log(2.0), lax.log(0.5 * x))
     s = mu * log
     f = sine_quotient(mu) * (lax.cosh(s) * one + sinh_quotient(s) * log * two)
     p, q = 0.5 * lax.exp(s) / plus, 0.5 * lax.exp(-s) / minus
@@ -215,7 +217,13 @@ def unscaled_first(v, x):
 
 def unscaled_second(v, x):
     half = lax.exp(-0.5 * x)
-    return choose(x == math.inf, 0.0, half * second_kind(v, x) * half)
+    out = half * second_kind(v, x) * half
+    # Infinity times 0 where the order is as large as x: which of both it is says the whole exponent.
+    size, order = lax.max(x, 1.0), lax.abs(v)
+    share = order / size
+    exponent = lax.sqrt(1.0 + share * share) - share * lax.asinh(share)
+    lost = (out != out) & (v == v) & (x >= 1.0)
+    return choose(x == math.inf, 0.0, lost & (exponent > 0.0), 0.0, lost, math.inf, out)
 
 
 def neighbours(primitive, v, x):

@@ -44,7 +44,7 @@ def hankel(v, x):
     turn = 0.5 * v + 0.25
     sin, cos, sin_phase, cos_phase = lax.sin(x), lax.cos(x), sin_pi(turn), cos_pi(turn)
     cosine, sine = cos * cos_phase + sin * sin_phase, sin * cos_phase - cos * sin_phase
-    size = lax.sqrt((2.0 / math.pi) / x)
+    size = math.sqrt(2.0 / math.pi) / lax.sqrt(x)
     first, second = size * (total_p * cosine - total_q * sine), size * (total_p * sine + total_q * cosine)
     return choose(x == math.inf, 0.0, first), choose(x == math.inf, 0.0, second)
 

@@ -47,15 +47,20 @@ def log_beta_of(a, b):
     s, t = choose(moderate, small, 1.0), choose(moderate, large, 1.0)
     near = lax.log(beta_of_moderate(s, t))
     far_small, far_large = lax.max(small, STIRLING_FROM), lax.max(large, STIRLING_FROM)
-    error = stirling_error(far_large) - stirling_error(far_large + small)
-    falling = -(far_large - 0.5) * lax.log1p(small / far_large) - small * (lax.log(far_large + small) - 1.0)
-    one_large = lax.lgamma(small) + falling + error
+    one_large = log_beta_of_one_large(small, far_large)
     both = -(far_small - 0.5) * lax.log1p(far_large / far_small) - far_large * lax.log1p(
         far_small / far_large
     )
     both = both - 0.5 * lax.log(far_large) + HALF_LOG_2_PI + stirling_error(far_small)
     both = both + stirling_error(far_large) - stirling_error(far_small + far_large)
     return choose(moderate, near, small < STIRLING_FROM, one_large, both)
+
+
+def log_beta_of_one_large(small, large):
+    """``log |B|`` where one argument and the sum of both are large."""
+    error = stirling_error(large) - stirling_error(large + small)
+    falling = -(large - 0.5) * lax.log1p(small / large) - small * (lax.log(large + small) - 1.0)
+    return lax.lgamma(small) + falling + error
 
 
 def beta_of_moderate(small, large):
@@ -72,6 +77,9 @@ def log_beta(a, b):
     positive = (a > 0.0) & (b > 0.0)
     value = log_beta_of(choose(positive, a, 1.0), choose(positive, b, 1.0))
     size = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    small, large = lax.min(a, b), lax.max(a, b)
+    mixed = (small < 0.0) & (large + small > STIRLING_FROM) & (large < math.inf)
+    size = choose(mixed, log_beta_of_one_large(choose(mixed, small, 1.0), choose(mixed, large, 20.0)), size)
     zero = is_pole(a + b) & ~is_pole(a) & ~is_pole(b)
     size = choose(zero, -math.inf, size)
     whole_one, other, both = _whole_pole(a, b)
@@ -140,7 +148,8 @@ def pochhammer(z, m):
     far = sign_of_gamma(z) * sign_of_gamma(end) * lax.exp(lax.lgamma(end) - lax.lgamma(z))
     positive = (z > STIRLING_FROM) & (end > STIRLING_FROM)
     u, v = choose(positive, z, 20.0), choose(positive, end, 20.0)
-    grown = (u - 0.5) * lax.log1p((v - u) / u) + (v - u) * (lax.log(v) - 1.0)
+    step = choose(positive, m, 0.0)  # which the difference of both has lost where they are large
+    grown = (u - 0.5) * lax.log1p(step / u) + step * (lax.log(v) - 1.0)
     far = choose(positive, lax.exp(grown + stirling_error(v) - stirling_error(u)), far)
     out = choose(moderate, near, far)
     out = choose(is_pole(end) & ~is_pole(z), math.inf, is_pole(z) & ~is_pole(end), 0.0, out)

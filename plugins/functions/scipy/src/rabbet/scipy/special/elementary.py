@@ -92,6 +92,13 @@ def entr(x: ArrayLike) -> Array:
     return choose(x < 0.0, -math.inf, -times_log(x, x))
 
 
+def log_quotient(a, b):
+    """``log(a / b)`` of positive numbers, also where the quotient is none."""
+    quotient = a / b
+    inside = (quotient > 0.0) & (quotient < math.inf)
+    return choose(inside, lax.log(choose(inside, quotient, 1.0)), lax.log(a) - lax.log(b))
+
+
 @elementwise
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)``; 0 where ``p = 0 <= q``, infinite where it has no value.
@@ -103,7 +110,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     positive = (p > 0.0) & (q > 0.0)
     a, b = choose(positive, p, 1.0), choose(positive, q, 1.0)
     known = (p == p) & (q == q)
-    return choose(positive, a * lax.log(a / b), (p == 0.0) & (q >= 0.0), 0.0, known, math.inf, p + q)
+    return choose(positive, a * log_quotient(a, b), (p == 0.0) & (q >= 0.0), 0.0, known, math.inf, p + q)
 
 
 @elementwise
@@ -119,7 +126,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     a, b = choose(positive, p, 1.0), choose(positive, q, 1.0)
     known = (p == p) & (q == q)
     return choose(
-        positive, a * lax.log(a / b) - a + b, (p == 0.0) & (q >= 0.0), q, known, math.inf, p + q
+        positive, a * log_quotient(a, b) - a + b, (p == 0.0) & (q >= 0.0), q, known, math.inf, p + q
     )  # fmt: skip
 
 

@@ -90,12 +90,13 @@ def _ratio(x, rows):
     return polynomial(x, rows[0]) / polynomial(x, rows[1])
 
 
-def normal_quantile(q, tail):
+def normal_quantile(q, tail, log=None):
     """The quantile of ``1/2 + q``, where ``tail`` is the smaller of that and its complement, known by
-    itself.
+    itself, or something with its sign and ``log`` its logarithm.
     """
     middle = q * _ratio(0.180625 - q * q, MIDDLE)
-    r = lax.sqrt(-lax.log(lax.min(tail, 0.5)))
+    log = lax.log(lax.min(tail, 0.5)) if log is None else log
+    r = lax.sqrt(-log)
     far = choose(r <= 5.0, _ratio(r - 1.6, TAIL), _ratio(lax.min(r, 40.0) - 5.0, FAR_TAIL))
     out = choose(lax.abs(q) <= 0.425, middle, lax.sign(q) * far)
     return choose(tail == 0.0, lax.sign(q) * math.inf, tail > 0.0, out, math.nan)
@@ -110,7 +111,10 @@ def inverse_error_function(y):
 
 
 def inverse_complement(y):
-    return quantile_of_probability(0.5 * y) * (-1.0 / ROOT_2)
+    tail = lax.min(y, 2.0 - y)
+    # Half of the smallest number is none.
+    log = choose(tail < 1e-30, lax.log(tail) - math.log(2.0), lax.log(lax.min(0.5 * tail, 0.5)))
+    return normal_quantile(0.5 * y - 0.5, tail, log) * (-1.0 / ROOT_2)
 
 
 def dawson(x):
@@ -195,10 +199,11 @@ def owen_integral(h, a):
     """Owen's T for ``h >= 0`` and ``0 <= a <= 1``: the integral, cut off where it has decayed."""
     reach = 9.0 if is_double(h) else 6.0
     width = lax.min(a, reach / lax.max(h, 1e-6))
+    near = lax.min(h, 1e3)  # farther out the result is 0, and squares are no numbers
     total = lax.full_like(h, 0)
     for node, weight in gauss_nodes(32 if is_double(h) else 16):
         t = width * node
-        total = total + weight * lax.exp(-0.5 * (h * t) * (h * t)) / (1.0 + t * t)
+        total = total + weight * lax.exp(-0.5 * (near * t) * (near * t)) / (1.0 + t * t)
     return width * total * exp_square(h, -0.5) * (0.5 / math.pi)
 
 

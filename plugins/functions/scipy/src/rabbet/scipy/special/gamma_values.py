@@ -50,7 +50,8 @@ def gamma_of_positive(x):
     small = chebyshev(near - steps, tables.GAMMA, 2.0, 3.0) * product / divisor
     far = lax.max(x, STIRLING_FROM)
     power = lax.pow(far, 0.5 * far)
-    large = power * lax.exp(-far) * power * (ROOT_2_PI * lax.rsqrt(far)) * lax.exp(stirling_error(far))
+    rest = ROOT_2_PI * lax.rsqrt(far) * lax.exp(stirling_error(far))
+    large = power * lax.exp(-far) * rest * power
     # A product of infinity and 0 stands for what is beyond the largest float.
     large = choose(large == large, large, math.inf)
     return choose(x != x, x, x < STIRLING_FROM, small, large)
@@ -59,7 +60,7 @@ def gamma_of_positive(x):
 def gamma_of_real(x):
     """``gamma(x)``: infinite at 0 with its sign, NaN at -1, -2, ... as in SciPy."""
     size = lax.abs(x)
-    reflected = -math.pi / (size * sin_pi(size)) / gamma_of_positive(size)
+    reflected = -math.pi / (sin_pi(size) * gamma_of_positive(size)) / size
     negative = choose(whole(x), math.nan, reflected)
     return choose(x > 0.0, gamma_of_positive(size), x == 0.0, 1.0 / x, x < 0.0, negative, x)
 

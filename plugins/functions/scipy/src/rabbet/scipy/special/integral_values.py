@@ -62,14 +62,14 @@ def exponential_integral(x):
         chebyshev(u, tables.EI_FROM_24, 0.0, 1 / 24),
     )  # fmt: skip
     half = lax.exp(0.5 * far)
-    large = choose(far == math.inf, math.inf, scaled * u * half * half)
+    large = choose(far > 1000.0, math.inf, scaled * u * half * half)
     positive = choose(x < 6.0, small, large)
     return choose(x > 0.0, positive, x < 0.0, -first_exponential(-x), x == 0.0, -math.inf, x)
 
 
 def general_exponential(n, x):
     """``E_n(x)`` for whole ``n >= 0`` and ``x >= 0``."""
-    near = lax.clamp(1e-30, x, 1.0)
+    near = choose(x > 0.0, lax.min(x, 1.0), 1.0)
     # DLMF 8.19.8: the term number n - 1 is a logarithm; past number 20 none counts.
     power, series = lax.full_like(x, 1), lax.full_like(x, 0)
     at = lax.max(n, 1.0) - 1.0

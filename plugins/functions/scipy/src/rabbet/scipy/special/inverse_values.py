@@ -17,8 +17,9 @@ from rabbet.scipy.special.beta_values import (
     incomplete_by_x,
     log_betas,
 )
+from rabbet.scipy.special.error_values import normal_probability
 from rabbet.scipy.special.gamma_values import real_digamma
-from rabbet.scipy.special.numerics import choose, epsilon, largest, x_log
+from rabbet.scipy.special.numerics import choose, epsilon, is_double, largest, x_log
 from rabbet.scipy.special.primitive_factory import define
 
 MOST_STEPS = 200
@@ -195,10 +196,16 @@ def student(df, t):
     one, two = choose(near, 0.5, half), choose(near, half, 0.5)
     tail = lax.betainc(one, two, x)
     out = choose(near, 0.5 + 0.5 * lax.sign(t) * tail, t > 0.0, 1.0 - 0.5 * tail, 0.5 * tail)
+    # Of very many degrees of freedom the sums above have lost the smaller part: by the normal distribution.
+    inverse = 1.0 / df
+    z = t * (1.0 - 0.25 * inverse) * lax.rsqrt(1.0 + 0.5 * square * inverse)
+    z = choose(square == math.inf, t, z)
+    out = choose(df > (1e9 if is_double(df) else 1e5), normal_probability(z), out)
     return choose(df > 0.0, out, math.nan)
 
 
 def log_student_density(df, t):
+    df = lax.min(df, 1e20)  # all larger ones have the normal density
     constant = -log_betas(0.5 * df, lax.full_like(df, 0.5)) - 0.5 * lax.log(df)
     return constant - 0.5 * (df + 1.0) * lax.log1p(t * t / df)
 

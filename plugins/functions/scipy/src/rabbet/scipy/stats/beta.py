@@ -8,7 +8,7 @@ from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import incomplete_betas, log_betas
 from rabbet.scipy.special.elementary import times_log, times_log1p
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.standardization import known, standardized, within
+from rabbet.scipy.stats.standardization import known, log_of, standardized, within
 
 
 @elementwise
@@ -58,7 +58,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     >>> round(float(stats.beta.logcdf(0.3, 2.0, 3.0)), 4)
     -1.0547
     """
-    return lax.log(cdf(x, a, b, loc, scale))
+    return log_of(cdf(x, a, b, loc, scale), sf(x, a, b, loc, scale))
 
 
 @elementwise
@@ -86,7 +86,7 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
     >>> round(float(stats.beta.logsf(0.3, 2.0, 3.0)), 4)
     -0.4282
     """
-    return lax.log(sf(x, a, b, loc, scale))
+    return log_of(sf(x, a, b, loc, scale), cdf(x, a, b, loc, scale))
 
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]

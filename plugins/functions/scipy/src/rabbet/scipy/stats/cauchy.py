@@ -22,7 +22,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     -1.3679
     """
     z, scale = standardized("cauchy.logpdf", x, loc, scale)
-    return -lax.log1p(z * z) - math.log(math.pi) - lax.log(scale)
+    far = lax.abs(z) > 1e10  # where the square may be no number
+    near = choose(far, 1.0, z)
+    value = choose(far, 2.0 * lax.log(choose(far, lax.abs(z), 1.0)), lax.log1p(near * near))
+    return -value - math.log(math.pi) - lax.log(scale)
 
 
 @elementwise

@@ -7,7 +7,7 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.elementary import times_log
 from rabbet.scipy.special.numerics import choose
-from rabbet.scipy.stats.standardization import known, standardized, within
+from rabbet.scipy.stats.standardization import known, log_of, standardized, within
 
 
 @elementwise
@@ -56,7 +56,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> round(float(stats.gamma.logcdf(1.5, 2.0)), 4)
     -0.8161
     """
-    return lax.log(cdf(x, a, loc, scale))
+    return log_of(cdf(x, a, loc, scale), sf(x, a, loc, scale))
 
 
 @elementwise
@@ -80,7 +80,7 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> round(float(stats.gamma.logsf(1.5, 2.0)), 4)
     -0.5837
     """
-    return lax.log(sf(x, a, loc, scale))
+    return log_of(sf(x, a, loc, scale), cdf(x, a, loc, scale))
 
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]

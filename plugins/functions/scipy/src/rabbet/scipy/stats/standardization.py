@@ -13,6 +13,14 @@ from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose, whole
 
 
+def log_of(probability, rest):
+    """``log`` of a probability, also where it is 1 but for the ``rest``."""
+    small = probability < 0.5
+    low = lax.log(choose(small, probability, 1.0))
+    high = lax.log1p(-choose(small, 0.0, rest))
+    return choose(small, low, probability == probability, high, probability)
+
+
 def standardized(name, x, *rest):
     """``(z, *shapes, scale)`` of ``(x, *shapes, loc, scale)``: ``z`` is ``(x - loc) / scale``, and a scale
     that is not positive NaN.
@@ -60,6 +68,8 @@ def log_choose(n, k):
     return -lax.log1p(n) - log_betas(n - k + 1.0, k + 1.0)
 
 
-__all__ = ["counted", "known", "log_choose", "log_one_less", "probability", "standardized", "within"]
+__all__ = [
+    "counted", "known", "log_choose", "log_of", "log_one_less", "probability", "standardized", "within",
+]  # fmt: skip
 
 public_module(globals())
