@@ -128,8 +128,8 @@ def test_equal_traced_values_give_the_identical_key(config):
 
 def another_value(setting):
     """A value of a setting that is not its default."""
-    words = ("cpu", "warn", "high", "full", "strict", "O1", "INFO", "rbg", "log", "jaxpr", "wrap", "clamped", "explicit",
-             {"a": "b"})
+    words = ("cpu", "warn", "high", "full", "strict", "O1", "INFO", "rbg", "log", "jaxpr", "wrap", "clamped",
+             "explicit", {"a": "b"})
     for value in (True, False, 1, *words):
         try:
             with warnings.catch_warnings():
