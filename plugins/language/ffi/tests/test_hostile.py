@@ -16,7 +16,7 @@ def call(name, x=X, **options):
     return ffi.ffi_call(name, rb.ShapeDtypeStruct(np.shape(x), x.dtype), **options)(x)
 
 
-@pytest.mark.parametrize("run", [lambda f: f, rb.jit])
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: rb.jit(f)])
 def test_what_a_function_raises_is_an_error(library, run):
     with pytest.raises(Exception, match=r"thrown in C\+\+"):
         rb.block_until_ready(run(lambda x: call("rabbet_test_throws", x))(X))
