@@ -55,8 +55,8 @@ def package_of(function: Any) -> str:
 
 
 def missing_program(program: str, module: bool = False) -> str | None:
-    """Why Python cannot run what a command line names: no file, a folder without ``__main__.py``, a file that
-    may not be read, a module that is not there. None where nothing is missing.
+    """Why Python cannot run what a command line names: no file, a folder that is no program, a file that may
+    not be read, a module that is not there. None where nothing is missing.
 
     Args:
       program: a path, or with ``module`` the name of a module.

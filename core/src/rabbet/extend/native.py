@@ -9,7 +9,7 @@ from typing import Any
 
 from rabbet.runtime.compile_for_plugins import pack_executable, text_cost, unpack_executable
 from rabbet.runtime.jaxlib.compiler_facts import compiler_has
-from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module, versioned_mosaic
+from rabbet.runtime.jaxlib.hlo import hlo_computation, hlo_module, mlir_module
 from rabbet.runtime.jaxlib.native_functions import (
     include_dir,
     provide_sparse_products,
@@ -47,7 +47,6 @@ __all__ = [
     "text_cost",
     "to_portable",  # noqa: F822 (by __getattr__)
     "unpack_executable",
-    "versioned_mosaic",
 ]
 
 

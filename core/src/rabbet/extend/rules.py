@@ -16,6 +16,7 @@ from rabbet.primitives.loops import Counted, counted
 from rabbet.primitives.regions import emit_pairs
 from rabbet.primitives.zeros import spread
 from rabbet.program.jaxpr import Enclosing
+from rabbet.runtime.jaxlib.hlo import versioned_mosaic
 
 __all__ = [
     "Counted",
@@ -41,6 +42,7 @@ __all__ = [
     "spread",
     "take_along",
     "to_dtype",
+    "versioned_mosaic",
 ]
 
 

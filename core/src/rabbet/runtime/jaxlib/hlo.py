@@ -62,7 +62,7 @@ def versioned_mosaic(text: str) -> bytes:
       JaxRuntimeError: the text cannot be read.
 
     Example:
-      >>> from rabbet.extend.native import versioned_mosaic
+      >>> from rabbet.extend.rules import versioned_mosaic
       >>> versioned_mosaic("module { func.func @kernel() { return } }")[:4]
       b'ML\xefR'
     """

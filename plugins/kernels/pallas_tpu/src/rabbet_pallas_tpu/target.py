@@ -7,7 +7,8 @@ import re
 from rabbet import lax
 from rabbet.experimental.pallas import tpu
 from rabbet.experimental.pallas.targets import Target
-from rabbet.extend.native import NativeCalls, versioned_mosaic
+from rabbet.extend.native import NativeCalls
+from rabbet.extend.rules import versioned_mosaic
 
 from rabbet_pallas_tpu import kernel, limits
 
