@@ -247,7 +247,7 @@ def test_profiler():
 def test_ffi():
     from rabbet import ffi
 
-    with pytest.raises(ValueError, match="no function is registered under the name 'nobody'"):
+    with pytest.raises(rb.errors.CompileError, match="nobody has registered the function 'nobody'"):
         ffi.ffi_call("nobody", lax.sin(1.0))(1.0)
 
 

@@ -168,6 +168,7 @@ def test_gamma_numbers_for_many_keys_are_drawn_as_one_vector():
     np.testing.assert_array_equal(found, [random.gamma(key, np.float32([0.5, 2.0, 3.0])) for key in KEYS])
 
 
+@pytest.mark.needs("jit", "vmap")
 def test_one_key_beside_mapped_parameters():
     # The compiler made one kernel of it that draws anew for each use: it did not end in minutes.
     means, key = np.float32([[0.5, 1.0, 2.0], [3.0, 0.25, 1.5]]), KEYS[1]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rabbet as rb
-import rabbet.numpy as rnp
 
+rnp = pytest.importorskip("rabbet.numpy")
 store = pytest.importorskip("rabbet.store")
-pytestmark = pytest.mark.needs("store", "distributed", "sharding", "random")
+pytestmark = pytest.mark.needs("store", "distributed", "sharding", "random", "numpy")
 PROGRAM = Path(__file__).parent / "programs" / "peers.py"
 
 
