@@ -304,7 +304,7 @@ def sinc(x: Value, /) -> Value:
     out = lax.select(at_zero, series, lax.div(lax.sin(safe), safe))
     if kind_of(x) == "f":  # nothing is left of it at the ends
         out = lax.select(lax.eq(lax.abs(x), math.inf), lax.full_like(x, 0), out)
-    return out
+    return strong(out)
 
 
 def strong(x: Value) -> Any:
