@@ -25,6 +25,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 """
 
 
+# Annotations that a stub can repeat as they are.
+BUILTIN = frozenset(("bool", "float", "int", "slice", "str"))
+
+
 def homes():
     """The door of each class."""
     return {
@@ -119,6 +123,7 @@ def class_stub(cls, home, types):
     slots = [n for b in cls.__mro__[:-1] for n in getattr(b, "__slots__", ()) if not n.startswith("_")]
     own_bases = [b for b in cls.__mro__[:-1] if b is cls or b.__name__ not in home]
     attributes = [name for b in own_bases for name in (*vars(b).get("__annotations__", ()), *assigned(b))]
+    annotations = {n: t for b in reversed(own_bases) for n, t in vars(b).get("__annotations__", {}).items()}
     names = inherited or [*slots, *attributes, *[n for n in dir(cls) if not n.startswith("_")]]
     made = cls.__init__ if inspect.isfunction(cls.__init__) else cls.__new__
     if inspect.isfunction(made):
@@ -127,7 +132,8 @@ def class_stub(cls, home, types):
     for name in dict.fromkeys(names):
         if name in known and name not in vars(cls):
             continue
-        own = types["returns"].get(f"{cls.__name__}.{name}", "Any")
+        said = annotations.get(name)
+        own = types["returns"].get(f"{cls.__name__}.{name}", said if said in BUILTIN else "Any")
         if inherited or name in slots or not hasattr(cls, name):
             lines.append(f"    {name}: {own}")
         else:

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Alias:
     """A second name of a setting, or one name for several, whose values may be written in another way:"""
     def __init__(self, name: str, setting: Any, given: Any = ..., shown: Any = ...) -> None: ...
-    name: Any
+    name: str
     setting: Any
     def given(self, value: Any) -> Any: ...
     def shown(self, value: Any) -> Any: ...
@@ -22,8 +22,8 @@ class Alias:
 class Backend:
     """One platform, as its plugin describes it."""
     def __init__(self, platform: Any, priority: Any, make_client: Any, obstacle: Any = ..., topology: Any = ..., topology_memory: Any = ..., stand_ins: Any = ..., native_dtypes: Any = ..., lowerings: Any = ..., compile_options: Any = ..., settings: Any = ..., doctor: Any = ..., provide_calls: Any = ..., program_options: Any = ..., lacks: Any = ..., build: Any = ..., python_call: Any = ...) -> None: ...
-    platform: Any
-    priority: Any
+    platform: str
+    priority: int
     make_client: Any
     def obstacle(self) -> Any: ...
     topology: Any
@@ -49,10 +49,10 @@ class CApiBackend(Backend):
 class Setting:
     """One setting, as a value."""
     def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ..., example: Any = ..., observer: Any = ...) -> None: ...
-    name: Any
+    name: str
     default: Any
     parse: Any
-    doc: Any
+    doc: str
     env: Any
     traced: Any
     jax: Any

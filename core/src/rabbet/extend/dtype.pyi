@@ -12,10 +12,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 class DTypeSpec:
     """One row of the table, as a value."""
     def __init__(self, name: str, numpy_dtype: Any, mlir: Any, kind: Any, above: Any = ..., below: Any = ..., finfo: Any = ..., compute: Any = ..., bits: Any = ..., infinities: Any = ..., nan: Any = ..., negative_zero: Any = ..., zero: Any = ..., overflow: Any = ..., rounding: Any = ..., codes: Any = ..., decode: Any = ..., encode: Any = ...) -> None: ...
-    name: Any
+    name: str
     numpy_dtype: Any
     mlir: Any
-    kind: Any
+    kind: str
     above: Any
     below: Any
     finfo: Any

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class NativeCalls:
     """Native functions that programs of a package call, on platforms that other packages bring."""
     def __init__(self, name: str, targets: Any, provide: Any = ..., stable: Any = ...) -> None: ...
-    name: Any
+    name: str
     targets: Any
     def provide(self, platform: Any, targets: Any) -> Any: ...
     stable: Any

@@ -98,7 +98,7 @@ class Literal:
 class Pass:
     """A rewrite of programs."""
     def __init__(self, name: str, run: Any, platforms: Any = ..., after: Any = ..., before: Any = ..., doc: str = ..., default: Any = ..., bodies: Any = ...) -> None: ...
-    name: Any
+    name: str
     run: Any
     platforms: Any
     after: Any
@@ -111,7 +111,7 @@ class Pass:
 class PassContext:
     """What a pass is told besides the program."""
     def __init__(self, platform: Any, options: Any = ..., constants: Any = ...) -> None: ...
-    platform: Any
+    platform: str
     options: Any
     constants: Any
 

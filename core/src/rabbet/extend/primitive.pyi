@@ -55,6 +55,7 @@ class Op:
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule."""
     def __init__(self, name: str, abstract: Any, *, kinds: Any = ..., multiple_results: Any = ..., doc: str = ..., adopt: Any = ..., effects: Any = ..., operands: Any = ..., is_call: Any = ..., decider: Any = ..., axis: Any = ..., endless: Any = ..., place: Any = ..., binds: Any = ..., indices: Any = ..., parameters: Any = ...) -> None: ...
+    indices: slice
     name: Any
     kinds: Any
     effects: Any
@@ -63,7 +64,6 @@ class Primitive:
     abstract: Any
     adopt: Any
     operands: Any
-    indices: Any
     rules: Any
     decomposition: Any
     where: Any
@@ -99,11 +99,11 @@ class ShapedArray:
     size: int
     kind: str
     adopting: Any
-    arithmetic: Any
-    is_extended: Any
+    arithmetic: bool
+    is_extended: bool
     codes: Any
-    is_stored: Any
-    is_symbolic: Any
+    is_stored: bool
+    is_symbolic: bool
     spread: Any
     _mlir: Any
     _scalar: Any

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Alias:
     """A second name of a setting, or one name for several, whose values may be written in another way:"""
     def __init__(self, name: str, setting: Any, given: Any = ..., shown: Any = ...) -> None: ...
-    name: Any
+    name: str
     setting: Any
     def given(self, value: Any) -> Any: ...
     def shown(self, value: Any) -> Any: ...
@@ -22,10 +22,10 @@ class Alias:
 class Setting:
     """One setting, as a value."""
     def __init__(self, name: str, default: Any, parse: Any, doc: str, env: Any = ..., traced: Any = ..., jax: Any = ..., inert: Any = ..., lenient: Any = ..., context: Any = ..., example: Any = ..., observer: Any = ...) -> None: ...
-    name: Any
+    name: str
     default: Any
     parse: Any
-    doc: Any
+    doc: str
     env: Any
     traced: Any
     jax: Any

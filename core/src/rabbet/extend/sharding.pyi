@@ -19,12 +19,12 @@ class Alive:
 class DeviceGroup:
     """Devices of one platform in an order; interned, so that caches key on identity as they do for a device."""
     client: Any
-    device_kind: Any
+    device_kind: str
     device_list: Any
     devices: Any
-    is_local: Any
+    is_local: bool
     local_devices: Any
-    platform: Any
+    platform: str
     def live_buffers(self) -> Any: ...
     def memory_stats(self) -> Any: ...
     @property

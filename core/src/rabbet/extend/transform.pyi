@@ -13,8 +13,8 @@ class Interpreter:
     """A transformation's way of running a program. Subclasses give a ``table`` and three small methods."""
     parent: Any
     fn: Any
-    alive: Any
-    thread: Any
+    alive: bool
+    thread: int
     state: Any
     table: Any
     added_over: Any

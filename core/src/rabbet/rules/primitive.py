@@ -119,6 +119,7 @@ class Primitive:
 
     # What walkers of JAX's programs ask for: none of ours has its program in a parameter ``call_jaxpr``.
     call_primitive = map_primitive = False
+    indices: slice
 
     def __init__(
         self,
@@ -164,7 +165,8 @@ class Primitive:
                 f"primitive {name!r} says which of its operands are indices, and not that it is of the kind "
                 "'indexed'\n  to fix: add 'indexed' to its kinds, or leave `indices` out"
             )
-        self.indices = slice(1, None) if indices is None and "indexed" in kinds else indices
+        none = slice(1, None) if "indexed" in kinds else slice(0, 0)
+        self.indices = none if indices is None else indices
         self._said = parameters
         self._rules = {}
         # Read only: the way in is `rule`, which refuses a second one.

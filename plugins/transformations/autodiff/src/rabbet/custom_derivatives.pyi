@@ -16,7 +16,7 @@ class CustomVJPPrimal:
     """An argument leaf as forward rules with ``symbolic_zeros=True`` see it: its value, and whether it is"""
     def __init__(self, value: Any, perturbed: Any) -> None: ...
     value: Any
-    perturbed: Any
+    perturbed: bool
 class SymbolicZero:
     """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it."""
     def __init__(self, aval: Any) -> None: ...
