@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 # Annotations that a stub can repeat as they are.
-BUILTIN = frozenset(("bool", "float", "int", "slice", "str"))
+BUILTIN = frozenset(("bool", "float", "int", "str"))
 
 
 def homes():

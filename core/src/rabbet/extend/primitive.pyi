@@ -55,7 +55,7 @@ class Op:
 class Primitive:
     """One operation, whose meaning each transformation gives by a rule."""
     def __init__(self, name: str, abstract: Any, *, kinds: Any = ..., multiple_results: Any = ..., doc: str = ..., adopt: Any = ..., effects: Any = ..., operands: Any = ..., is_call: Any = ..., decider: Any = ..., axis: Any = ..., endless: Any = ..., place: Any = ..., binds: Any = ..., indices: Any = ..., parameters: Any = ...) -> None: ...
-    indices: slice
+    indices: Any
     name: Any
     kinds: Any
     effects: Any

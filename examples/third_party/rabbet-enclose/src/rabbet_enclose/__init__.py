@@ -34,8 +34,8 @@ def decreasing(op: Op, *boxes: Box) -> Box:
 @rules.kind("indexed")
 def indexed(op: Op, *boxes: Box) -> Box:
     """Both corners are taken at the same places, so the indices must not depend on the box."""
-    indices = boxes[op.primitive.indices]
-    if any(b.lo is not b.hi for b in indices):
+    indices: slice = op.primitive.indices
+    if any(b.lo is not b.hi for b in boxes[indices]):
         raise TypeError(f"{op.primitive.name}: an index that lies in a box chooses no one element")
     return increasing(op, *boxes)
 
