@@ -164,11 +164,15 @@ class Lowered(Stage):
         if "stablehlo.custom_call" in self.lowering.module.text:
             from rabbet.extend.cost import cost_of  # few programs ask
 
-            platform = self.lowering.platform
-            own = cost_of(
-                self.lowering.jaxpr, own_only=True, rounds=False,
-                counts=lambda eqn: calls_a_function(eqn, platform),
-            )  # fmt: skip
+            known: dict[Any, bool] = {}
+
+            def counts(eqn: Equation) -> bool:
+                key = eqn.op, tuple([v.aval for v in eqn.inputs])
+                if key not in known:
+                    known[key] = calls_a_function(eqn, self.lowering.platform)
+                return known[key]
+
+            own = cost_of(self.lowering.jaxpr, own_only=True, rounds=False, counts=counts)
             unknown = max(-found.pop("optimal_seconds", 0.0), 0.0)  # each such call is a -1 in the sums
             for name, more in zip(("flops", "bytes accessed"), own[:2], strict=True):
                 found[name] = found.get(name, 0.0) + unknown + more
