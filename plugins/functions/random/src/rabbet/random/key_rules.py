@@ -9,8 +9,8 @@ import threading
 
 import numpy as np
 
-from rabbet.extend.passes import Jaxpr, Literal
-from rabbet.extend.primitive import cond, dynamic_slice, dynamic_update_slice, gather, scan, select_n, while_
+from rabbet.extend.passes import Literal, bodies_of
+from rabbet.extend.primitive import cond, scan, while_
 from rabbet.extend.transform import RuleTable
 from rabbet.random.key_marks import key_clone, key_use
 
@@ -51,21 +51,9 @@ def value_of(x):
 
 
 # ----------------------------------------------------------------------------------------------- programs
-def programs_of(op):
-    """The programs that an operation carries."""
-    found = []
-    for value in op.params.values():
-        for one in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(one, Jaxpr):
-                found.append(one)
-            elif isinstance(getattr(one, "jaxpr", None), Jaxpr):
-                found.append(one.jaxpr)
-    return found
-
-
 def concerns(op):
     """Whether an operation carries a program in which there are keys."""
-    return "body" in op.primitive.kinds and any(_relevant(p) for p in programs_of(op))
+    return "body" in op.primitive.kinds and any(_relevant(p) for _, p in bodies_of(op))
 
 
 def _relevant(program):
@@ -157,18 +145,9 @@ def clone(op, following, keys):
     return fresh(keys.shape)
 
 
-@key_reuse.kind("structural")
+@key_reuse.kind("structural", "indexed")
 def moved(op, following, *operands):
-    return move(op, operands)
-
-
-@key_reuse.primitive(gather, dynamic_slice, dynamic_update_slice, select_n)
-def chosen(op, following, *operands):
-    return move(op, operands)
-
-
-def move(op, operands):
-    """Results of an operation that moves elements, by what it does to their places."""
+    """An operation that moves elements, by what it does to their places."""
     numbers = [x for x in operands if isinstance(x, np.ndarray)]
     if not numbers:
         return None
@@ -197,7 +176,7 @@ def through(op, following, *operands):
 
 def through_programs(op, following, operands):
     outs = []
-    for program in programs_of(op):
+    for _, program in bodies_of(op):
         inner = [v.aval for v in program.invars]
         given = list(operands)[-len(inner) :] if len(inner) <= len(operands) else None
         fits = given is not None and all(
@@ -277,7 +256,6 @@ def branch(op, following, index, *operands):
         alike = all(isinstance(x, np.ndarray) and np.array_equal(x, each[0]) for x in each)
         outs.append(each[0] if alike else None)
     return outs
-
 
 
 __all__ = ["apply", "concerns", "follow", "fresh", "is_keys", "key_reuse", "value_of"]
