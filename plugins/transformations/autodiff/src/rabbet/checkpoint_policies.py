@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rabbet.extend.functions import folded, public_module
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rabbet.extend.primitive import Primitive, ShapedArray
 
 __all__ = [
@@ -117,7 +115,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callab
     """
     there = _memories("offload_dot_with_no_batch_dims", offload_src, offload_dst)
 
-    def policy(primitive: Primitive, *avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def policy(primitive: Primitive, *avals: ShapedArray, **params: Any) -> Any:
         return there if dots_with_no_batch_dims_saveable(primitive, *avals, **params) else False
 
     return policy
@@ -181,7 +179,7 @@ def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[...
       Array(1., dtype=float32, weak_type=True)
     """
 
-    def policy(primitive: Primitive, *avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def policy(primitive: Primitive, *avals: ShapedArray, **params: Any) -> Any:
         return policy_1(primitive, *avals, **params) or policy_2(primitive, *avals, **params)
 
     return policy

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rabbet.extend.passes import Jaxpr
     from rabbet.typing import Value
 
-# Laws from which it follows that a derivative is finite where the value is.
+# Kinds from which it follows that a derivative is finite where the value is.
 TAME = frozenset(["linear", "bilinear", "structural", "indexed", "finite_slope"])
 
 

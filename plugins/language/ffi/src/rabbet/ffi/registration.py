@@ -97,6 +97,9 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
       type_registration: a dict with capsules: ``"type_id"``, and where needed ``"type_info"``.
       platform: as for ``register_ffi_target``.
 
+    Raises:
+      TypeError: for what is no such dict of capsules.
+
     Example:
       >>> from rabbet.ffi import pycapsule, register_ffi_type
       >>> capsules = {"type_id": pycapsule(library.CounterTypeId)}  # doctest: +SKIP
@@ -110,6 +113,9 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
     """Register the type whose ``TypeId`` the capsule ``obj`` points to; see ``register_ffi_type``.
+
+    Raises:
+      TypeError: for what is no capsule.
 
     Example:
       >>> from rabbet.ffi import pycapsule, register_ffi_type_id
