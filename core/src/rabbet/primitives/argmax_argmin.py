@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.primitives import barrier, checks, inlining, logic, shape, zeros
 from rabbet.primitives.argmax_lowering import lower_in_pairs
 from rabbet.primitives.basic_reductions import spread_back
@@ -36,9 +36,9 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
         if len(axes) != 1:
             raise ShapeError(f"{name} takes one axis, got {axes}")
         if dtypes.kind(index_dtype) not in "iu":
-            raise ShapeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+            raise DTypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
         if exceeds(x.shape[axes[0]] - 1, dtypes.iinfo(index_dtype).max):
-            raise ShapeError(
+            raise DTypeError(
                 f"{name}: {index_dtype} cannot hold positions up to {x.shape[axes[0]] - 1}; take a wider "
                 "index_dtype"
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.errors import DTypeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.primitives import checks, convert, inlining, shape
 from rabbet.primitives.attributes import int_list
 from rabbet.program.avals import ShapedArray
@@ -92,12 +92,12 @@ def _paired(what: str, x: ShapedArray, y: ShapedArray, lhs: tuple[int, ...], rhs
     """Refuse dimension lists of which the n-th entries do not have one size."""
     shown = f"dot_general of {x.str_short()} and {y.str_short()}"
     if len(lhs) != len(rhs):
-        raise DTypeError(
+        raise ShapeError(
             f"{shown}: {len(lhs)} {what} dimensions on the left, {len(rhs)} on the right; give as many"
         )
     for a, b in zip(lhs, rhs, strict=True):
         if x.shape[a] != y.shape[b]:
-            raise DTypeError(
+            raise ShapeError(
                 f"{shown}: {what} dimension {a} of the left operand has size {x.shape[a]}, its partner, "
                 f"dimension {b} of the right one, has size {y.shape[b]}; they must be equal"
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.errors import DTypeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.lowering.dtype_codes import CODES
 from rabbet.primitives import batching, checks
 from rabbet.primitives.checks import FLOATS
@@ -116,7 +116,7 @@ def bitcast_aval(x: ShapedArray, new_dtype: DType) -> ShapedArray:
     if have > want:
         return ShapedArray((*x.shape, have // want), new_dtype)
     if not x.shape or x.shape[-1] != want // have:
-        raise DTypeError(
+        raise ShapeError(
             f"bitcast_convert_type of {x.str_short()} to {dtypes.short_name(new_dtype)}: "
             f"the last dimension must be {want // have}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.lowering.extended_dtypes import EXTENDED
 from rabbet.primitives import batching, checks, elementwise, zeros
 from rabbet.primitives.basic_reductions import gather_in, reduce_and
@@ -145,7 +145,7 @@ def select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         raise ShapeError("select_n needs at least one case")
     checks.accept("select_n cases", ANY, *cases)
     if which.dtype != BOOL and which.kind not in "iu":
-        raise ShapeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
+        raise DTypeError(f"select_n chooses by a boolean or integer array, got {which.str_short()}")
     if which.dtype == BOOL and len(cases) > 2:
         raise ShapeError(
             f"select_n with a boolean selector takes at most 2 cases, got {len(cases)}; use an int32 selector"
