@@ -32,6 +32,10 @@ BOTH = [  # a TypeError of JAX's, a ValueError of NumPy's, or the other way roun
     (DTypeError, lambda: rnp.signbit(z)),
     (DTypeError, lambda: rnp.isneginf(z)),
     (DTypeError, lambda: rnp.spacing(z)),
+    (DTypeError, lambda: rnp.hypot(z, z)),
+    (DTypeError, lambda: rnp.clip(z, 0, 1)),
+    (DTypeError, lambda: rnp.quantile(z, 0.5)),
+    (DTypeError, lambda: rnp.top_k(z, 2)),
     (DTypeError, lambda: rnp.array(None)),
     (DTypeError, lambda: rnp.array([None, 1])),
 ]

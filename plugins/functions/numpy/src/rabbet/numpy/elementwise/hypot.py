@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rabbet_custom_rules import custom_rules
 
 from rabbet import lax
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused
 from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
 
@@ -26,7 +26,7 @@ def hypot(x: Value, y: Value, /) -> Value:
     """
     x, y = all_arrays(promote_to_float("hypot", x, y))
     if kind_of(x) == "c" or kind_of(y) == "c":
-        raise ShapeError("hypot is not defined on complex numbers; use abs")
+        raise DTypeError("hypot is not defined on complex numbers; use abs")
     return length(x, y)
 
 

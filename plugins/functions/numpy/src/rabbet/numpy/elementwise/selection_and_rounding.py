@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused, is_python_scalar, with_weak_type
 from rabbet.extend.transform import typeof
 from rabbet.numpy.elementwise.logic import truth
@@ -97,7 +97,7 @@ def clip(arr: Value | None = None, /, min: Value | None = None, max: Value | Non
         raise ValueError("clip takes an array first, got none")
     check("clip", arr, *[v for v in (min, max) if v is not None])
     if any(v is not None and kind_of(v) == "c" for v in (arr, min, max)):
-        raise ShapeError("clip is not defined on complex numbers, which have no order")
+        raise DTypeError("clip is not defined on complex numbers, which have no order")
     if min is not None:
         arr = lax.max(*promote("clip", arr, min))
     if max is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
@@ -194,7 +194,7 @@ def top_k(
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     if kind_of(a) == "c":
-        raise ShapeError("top_k is not defined on complex numbers, which have no order")
+        raise DTypeError("top_k is not defined on complex numbers, which have no order")
     if mode == "largest":
         return lax.top_k(a, k, axis=axis)
     return smallest(a, k, axis_of("top_k", axis, a.ndim))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes, lax
-from rabbet.errors import ShapeError
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.reductions.reducing import converted, spread_to
@@ -50,7 +50,7 @@ def quantile_of(
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: only the method 'inverted_cdf' takes weights, got {method!r}")
     if kind_of(a) == "c":
-        raise ShapeError(f"{name} is not defined on complex numbers, which have no order")
+        raise DTypeError(f"{name} is not defined on complex numbers, which have no order")
     dtype = float_of(a)
     # Half precision cannot count places.
     work = dtype if dtypes.itemsize_bits(dtype) > 32 else np.dtype("float32")
