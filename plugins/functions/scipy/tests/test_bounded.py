@@ -74,12 +74,16 @@ def test_ways_to_give_bounds_and_what_is_refused():
     np.testing.assert_allclose(traced, [1, 3], rtol=1e-5)
     several = rb.vmap(lambda b: minimize(fun, start, method="L-BFGS-B", bounds=b).x)
     np.testing.assert_allclose(several(np.stack([pairs, 5 * pairs])), [[1, 3], [3, 3]], rtol=1e-5)
-    for words, call in {
-        "bounds need method='L-BFGS-B', got 'BFGS'": {"method": "BFGS", "bounds": pairs},
-        r"must be 2 pairs \(lower, upper\)": {"bounds": [(0, 1)]},
-        r"must have the shape \(2, 2\)": {"bounds": pairs[:1]},
-        "the lower bound of unknown 1 is above": {"bounds": [(0, 1), (2, 1)]},
-    }.items():
+    of_pairs = r"must be 2 pairs \(lower, upper\)"
+    for words, call in [
+        ("bounds need method='L-BFGS-B', got 'BFGS'", {"method": "BFGS", "bounds": pairs}),
+        (of_pairs, {"bounds": [(0, 1)]}),
+        (of_pairs, {"bounds": [0, 1]}),
+        (of_pairs, {"bounds": 1}),
+        (r"lb and ub must be .* shape \(2,\), got \(3,\)", {"bounds": scipy_optimize.Bounds(np.zeros(3), 1)}),
+        (r"must have the shape \(2, 2\)", {"bounds": pairs[:1]}),
+        ("the lower bound of unknown 1 is above", {"bounds": [(0, 1), (2, 1)]}),
+    ]:
         with pytest.raises(ValueError, match=words):
             minimize(fun, start, **{"method": "L-BFGS-B", **call})
 

@@ -1,6 +1,7 @@
 """The BFGS method with limited memory for unknowns between bounds."""
 
 import math
+from collections.abc import Iterable, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,13 +43,16 @@ def limits(name, bounds, x0):
     """
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         ends = [bounds.lb, bounds.ub]
-    elif rnp.ndim(x0) and hasattr(bounds, "shape"):
+        for end in map(rnp.shape, ends):
+            if end not in ((), (1,), x0.shape):
+                raise ValueError(f"{name}: lb and ub must be numbers or of shape {x0.shape}, got {end}")
+    elif hasattr(bounds, "shape"):
         if bounds.shape != (x0.size, 2):
             raise ValueError(f"{name}: bounds must have the shape {(x0.size, 2)}, got {bounds.shape}")
         ends = [bounds[:, 0], bounds[:, 1]]
     else:
-        pairs = list(bounds)
-        if len(pairs) != x0.size or any(len(pair) != 2 for pair in pairs):
+        pairs = list(bounds) if isinstance(bounds, Iterable) else []
+        if len(pairs) != x0.size or not all(isinstance(p, Sized) and len(p) == 2 for p in pairs):
             raise ValueError(f"{name}: bounds must be {x0.size} pairs (lower, upper), one for each unknown")
         ends = []
         for i, none in enumerate((-math.inf, math.inf)):
