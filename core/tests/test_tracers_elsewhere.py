@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rabbet import lax
 from rabbet.errors import ConcretizationTypeError, UnexpectedTracerError
+from rabbet.messages import python_errors
 
 from . import toys
 from .toys import slope
@@ -83,3 +84,10 @@ def test_a_tracer_has_no_hash():
         with pytest.raises(TypeError, match="unhashable type") as caught:
             lax.fori_loop(0, 2, lambda i, x, use=use: use(x), 1.0)
         assert "use a name or an index as the key" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("said", ["{}", "cannot use 'Tracer' as a dict key ({})"])  # Python 3.14 says more
+def test_what_python_says_of_a_hash_is_known(said):
+    note = python_errors.note_of(TypeError(said.format("unhashable type: 'Tracer'")))
+    assert "use a name or an index as the key" in note
+    assert python_errors.note_of(TypeError(said.format("unhashable type: 'list'"))) is None

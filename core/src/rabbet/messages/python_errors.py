@@ -26,12 +26,13 @@ PUBLIC = ("rabbet.runtime.arrays.array",)  # but there
 LIBRARIES = {"numpy", "jaxlib", "ml_dtypes", "scipy"}
 # Arrays are no ``collections.abc.Hashable``, so ``hash(x)`` is refused by Python, which says the type alone.
 UNHASHABLE = {
-    "unhashable type: 'Tracer'": "a traced array has no value to look up by; use a name or an index as the "
+    "Tracer": "a traced array has no value to look up by; use a name or an index as the "
     "key, leave it out of what functools.lru_cache is called with, or make the argument static "
     "(static_argnames)",
-    "unhashable type: 'Array'": "an array has no hash, since == compares elements; use x.item() of a number, "
+    "Array": "an array has no hash, since == compares elements; use x.item() of a number, "
     "a tuple of x.tolist(), or a name as the key",
 }
+_UNHASHABLE = re.compile(r"unhashable type: '(\w+)'\)?$")  # in brackets: Python 3.14, of keys and elements
 _RAISING = {dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in dis.opmap}
 _HAS_REST, _HAS_NAMED = 0x04, 0x08  # flags of code: it takes *args, **kwargs
 
@@ -45,8 +46,9 @@ def note_of(error: Exception | Value) -> Any:
         return None
     if getattr(_noting, "now", False):  # raised by the repr of an argument of a note that is being made
         return None
-    if type(error) is TypeError and (instead := UNHASHABLE.get(str(error))) is not None:
-        return instead
+    hashed = _UNHASHABLE.search(str(error)) if type(error) is TypeError else None
+    if hashed is not None and hashed[1] in UNHASHABLE:
+        return UNHASHABLE[hashed[1]]
     frames, traceback = [], error.__traceback__
     while traceback is not None:
         frames.append(traceback)
