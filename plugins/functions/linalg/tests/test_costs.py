@@ -27,6 +27,12 @@ def values_alone(a):
     return linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
 
 
+def reflected(c, left):
+    """By a whole orthogonal matrix, kept as reflections."""
+    n = c.shape[0 if left else 1]
+    return linalg.ormqr(np.zeros((n, n), np.float32), np.zeros(n, np.float32), c, left=left)
+
+
 @pytest.mark.parametrize(
     ("f", "array", "flops"),
     [
@@ -38,6 +44,12 @@ def values_alone(a):
         (values_alone, square(), 10 * N**3),
         (lambda a: linalg.svd(a, compute_uv=False), tall(), 4 * M * N**2 - 4 * N**3 / 3),
         (lambda a: linalg.triangular_solve(a, a, left_side=True), square(), N**3),
+        (lambda b: linalg.triangular_solve(square(), b, left_side=False), tall(), M * N**2),
+        (linalg.geqrf, tall(), 2 * M * N**2 - 2 * N**3 / 3),
+        (lambda a: linalg.householder_product(a, a[0]), tall(), 2 * M * N**2 - 2 * N**3 / 3),
+        (lambda a: linalg.eigh(a, symmetrize_input=False), square(), 9 * N**3),
+        (lambda c: reflected(c, left=True), tall(), 2 * N * M**2),
+        (lambda c: reflected(c, left=False), tall(), 2 * M * N**2),
     ],
 )  # fmt: skip
 def test_published_counts(f, array, flops):
