@@ -85,11 +85,28 @@ def test_one_process_alone(tmp_path):
     assert near.load()["w"].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b[:-4] + b"abcd", lambda b: b"x" + b[1:]])
+@pytest.mark.parametrize(
+    ("machines", "right"),
+    [("a", []), ("ab", [1]), ("aa", [1]), ("aabb", [2, 1, 3]), ("aabbcc", [2, 4, 1, 3, 5]), ("aab", [1, 2])],
+)
+def test_copies_are_at_different_processes(machines, right, monkeypatch):
+    between = pytest.importorskip("rabbet_store.between_processes")
+    monkeypatch.setattr(between, "gathered", lambda said: list(machines))
+    assert between.distances(machines[0]) == right
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda b: b[:-1], lambda b: b[:-4] + b"abcd", lambda b: b"x" + b[1:], lambda b: b"",
+        lambda b: b.replace(b"epoch", b"epoca"),
+    ],
+    ids=["short", "a value", "the beginning", "empty", "the table of contents"],
+)  # fmt: skip
 def test_what_is_damaged_is_not_read(tmp_path, damage):
     near = store.PeerCheckpoints(tmp_path)
     for step in (1, 2):
-        near.save(step, {"w": np.full(9, step)}, wait=True)
+        near.save(step, {"w": np.full(9, step), "epoch": step}, wait=True)
     (last,) = tmp_path.glob("step2-*")
     last.write_bytes(damage(last.read_bytes()))
     assert near.load()["w"].tolist() == [1] * 9

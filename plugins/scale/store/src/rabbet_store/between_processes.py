@@ -2,7 +2,6 @@
 
 import functools
 import json
-import zlib
 
 import numpy as np
 import rabbet as rb
@@ -88,14 +87,15 @@ def rounded(size):
     return max(64, 1 << (int(size) - 1).bit_length()) if size else 64
 
 
-def distance(machine):
-    """How far the next process on another machine is, the same for each process; 1 where there is none."""
-    machines = gathered(zlib.crc32(machine.encode()))
+def distances(machine):
+    """How far each other process is, the same numbers in all of them: first the next one that is on another
+    machine, of each of them, and those as far from there.
+    """
+    machines = gathered(machine)
     count = len(machines)
-    for steps in range(1, count):
-        if all(machines[i] != machines[(i + steps) % count] for i in range(count)):
-            return steps
-    return 1
+    far = [n for n in range(1, count) if all(machines[i] != machines[i - n] for i in range(count))]
+    first = [far[0] * i % count for i in range(1, count)] if far else []
+    return [n for n in dict.fromkeys([*first, *range(1, count)]) if n]
 
 
-__all__ = ["distance", "from_one", "gathered", "handed_on"]
+__all__ = ["distances", "from_one", "gathered", "handed_on"]

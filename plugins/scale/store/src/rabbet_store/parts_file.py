@@ -1,6 +1,7 @@
 """A file with the parts of a state that one process has: a table of contents, then the values.
 
-It is written under another name and renamed, so that what has the name is whole; each part has a checksum.
+It is written under another name and renamed, so that what has the name is whole; the table and each part have
+a checksum.
 """
 
 import json
@@ -14,7 +15,7 @@ from rabbet import dtypes
 from rabbet_store.errors import CheckpointError
 
 MAGIC = b"RBPARTS1"
-HEAD = len(MAGIC) + 8
+HEAD = len(MAGIC) + 8 + 4  # the length of the table, and its checksum
 
 
 def packed(facts, leaves):
@@ -34,7 +35,8 @@ def packed(facts, leaves):
             place += found.size
     table = json.dumps({**facts, "parts": parts}, allow_nan=False).encode()
     out = np.empty(HEAD + len(table) + place, np.uint8)
-    out[:HEAD] = np.frombuffer(MAGIC + len(table).to_bytes(8, "little"), np.uint8)
+    head = MAGIC + len(table).to_bytes(8, "little") + zlib.crc32(table).to_bytes(4, "little")
+    out[:HEAD] = np.frombuffer(head, np.uint8)
     out[HEAD : HEAD + len(table)] = np.frombuffer(table, np.uint8)
     place = HEAD + len(table)
     for value in values:
@@ -66,9 +68,12 @@ class Parts:
         try:
             if self.content[: len(MAGIC)].tobytes() != MAGIC:
                 raise ValueError("it does not begin as one")
-            length = int.from_bytes(self.content[len(MAGIC) : HEAD].tobytes(), "little")
-            self.table = json.loads(self.content[HEAD : HEAD + length].tobytes())
-            self.first = HEAD + length
+            head = self.content[len(MAGIC) : HEAD].tobytes()
+            self.first = HEAD + int.from_bytes(head[:8], "little")
+            table = self.content_of_table().tobytes()
+            if zlib.crc32(table) != int.from_bytes(head[8:], "little"):
+                raise ValueError("its table of contents is damaged")
+            self.table = json.loads(table)
             self.by_leaf: dict = {}
             for n, ends, *part in self.table["parts"]:
                 self.by_leaf.setdefault(n, []).append((ends, part))

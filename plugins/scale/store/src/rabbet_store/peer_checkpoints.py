@@ -90,12 +90,9 @@ class PeerCheckpoints:
         facts = {"format": FORMAT, "step": step, "tree": nodes, "leaves": [leaf.row for leaf in leaves]}
         content = parts_file.packed(facts, leaves)
         files = [(f"step{step}-{token}-{index}of{count}", content)]
-        if count > 1 and self.copies:
-            far = between_processes.distance(socket.gethostname())
-            for i in range(1, min(self.copies, count - 1) + 1):
-                steps = far * i % count or 1
-                came = between_processes.handed_on(content, steps)
-                files.append((f"step{step}-{token}-{(index - steps) % count}of{count}", came))
+        for steps in between_processes.distances(socket.gethostname())[: self.copies] if self.copies else ():
+            came = between_processes.handed_on(content, steps)
+            files.append((f"step{step}-{token}-{(index - steps) % count}of{count}", came))
         self._thread = threading.Thread(target=self._write, args=(files, token), name="rabbet-store-peers")
         self._thread.start()
         if wait:
@@ -151,9 +148,9 @@ class PeerCheckpoints:
 
     def _holders(self, checked):
         """For each state that is whole its step, its token, and at which process the parts of each are; the
-        last one first. ``checked`` are the tokens whose files were read: those that are damaged are left out.
+        last one first. ``checked`` has of tokens whose files were read those that are not damaged, by owner.
         """
-        mine = [each for each in self._files() if each[1] not in checked or self._whole(each[0])]
+        mine = [each for each in self._files() if each[3] in checked.get(each[1], (each[3],))]
         tables = between_processes.gathered([each[1:] for each in mine])
         by_token: dict = {}
         for process, rows in enumerate(tables):
@@ -162,18 +159,24 @@ class PeerCheckpoints:
         whole = [(*key[:2], held) for key, held in by_token.items() if len(held) == key[2]]
         return sorted(whole, key=lambda each: each[:2], reverse=True)
 
-    @staticmethod
-    def _whole(path):
-        try:
-            return parts_file.Parts(path).whole()
-        except (OSError, CheckpointError, ValueError):
-            return False
+    def _undamaged(self, token):
+        """The parts in this folder that are as they were written, by the process whose they are; this one's
+        own first: of what each process has, such as an array of NumPy's, it reads its own.
+        """
+        found, me = {}, rb.process_index()
+        for path, t, _, owner, _ in sorted(self._files(), key=lambda each: (each[3] != me, each[3])):
+            if t == token:
+                with contextlib.suppress(OSError, CheckpointError, ValueError):
+                    parts = parts_file.Parts(path)
+                    if parts.whole():
+                        found[owner] = parts
+        return found
 
     @folded
     def steps(self) -> list[int]:
         """The steps of which the parts of all processes are there, in order. All processes call it."""
         self.wait()
-        return sorted({step for step, _, _ in self._holders(())})
+        return sorted({step for step, _, _ in self._holders({})})
 
     @folded
     def latest(self) -> int | None:
@@ -198,36 +201,40 @@ class PeerCheckpoints:
         check_load(like, partial, plain)
         self.wait()
         step = None if step is None else number(step, "step")
-        checked: set = set()
+        checked: dict = {}
         while True:
             found = [each for each in self._holders(checked) if step in (None, each[0])]
             if not found:
                 what = "no step" if step is None else f"step {step} not"
                 raise CheckpointError(f"of {what} are all parts there, near the processes ({self.folder})")
-            if found[0][1] in checked:
-                return self._load(*found[0], like, shardings, partial, plain)
-            checked.add(found[0][1])  # its files are read now, and those that are damaged left out
+            at, token, holders = found[0]
+            if token in checked:
+                return self._load(at, checked[token], holders, like, shardings, partial, plain)
+            checked[token] = self._undamaged(token)  # they are read now, and what is damaged left out
 
-    def _load(self, step, token, holders, like, shardings, partial, plain):
-        me = rb.process_index()
-        mine = [path for path, t, *_ in self._files() if t == token]
-        own = [parts_file.Parts(path) for path in mine if self._whole(path)]
-        body = own[0].table if own else None
-        if not all(between_processes.gathered(bool(own))):  # who has nothing needs the table of contents
-            table = self._parts(token, 0).content_of_table() if holders[0] == me else None
+    def _load(self, step, mine, holders, like, shardings, partial, plain):
+        me, held = rb.process_index(), list(mine.values())
+
+        def sent(owner):
+            content = mine[owner].content if holders[owner] == me else None
+            return parts_file.Parts(between_processes.from_one(content, holders[owner]))
+
+        if len(holders) == rb.process_count():  # who has lost what it wrote itself reads that first
+            for owner, has in enumerate(between_processes.gathered(me in mine)):
+                parts = None if has else sent(owner)
+                if parts is not None and owner == me:
+                    held.insert(0, parts)
+        body = held[0].table if held else None
+        if not all(between_processes.gathered(bool(held))):  # who has nothing needs the table of contents
+            table = mine[0].content_of_table() if holders[0] == me else None
             body = json.loads(between_processes.from_one(table, holders[0]).tobytes())
-        readers = Readers(body["leaves"], own)
+        readers = Readers(body["leaves"], held)
         state = State(step, body, readers, like, shardings, partial, plain)
-        for owner in self._wanted(readers, holders, token):
-            mine = self._parts(token, owner).content if holders[owner] == me else None
-            own.append(parts_file.Parts(between_processes.from_one(mine, holders[owner])))
+        for owner in self._wanted(readers, holders, mine):
+            held.append(sent(owner))
         return state.finish()
 
-    def _parts(self, token, owner):
-        """The parts of a process, from the folder."""
-        return next(parts_file.Parts(p) for p, t, _, i, _ in self._files() if t == token and i == owner)
-
-    def _wanted(self, readers, holders, token):
+    def _wanted(self, readers, holders, mine):
         """Of which processes somebody needs the parts."""
         lacking = between_processes.gathered([[r.number, e] for r in readers.made for e in r.missing()])
         if not any(lacking):
@@ -235,7 +242,7 @@ class PeerCheckpoints:
         me, tables = rb.process_index(), {}
         for owner, process in holders.items():
             if process == me:
-                tables[owner] = [[n, e] for n, e, *_ in self._parts(token, owner).table["parts"]]
+                tables[owner] = [[n, e] for n, e, *_ in mine[owner].table["parts"]]
         everyone = {int(o): rows for each in between_processes.gathered(tables) for o, rows in each.items()}
         wanted, seen = set(), set()
         needs = [need for each in lacking for need in each]
