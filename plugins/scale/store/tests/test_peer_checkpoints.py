@@ -114,6 +114,23 @@ def test_what_is_damaged_is_not_read(tmp_path, damage):
         near.load(2)
 
 
+def test_several_processes_share_a_folder(tmp_path, monkeypatch):
+    parts_file = pytest.importorskip("rabbet_store.parts_file")
+    path, content, sync = tmp_path / "a", np.arange(9, dtype=np.uint8), os.fsync
+
+    def meanwhile(descriptor):
+        monkeypatch.setattr(os, "fsync", sync)
+        parts_file.write(path, content)  # another one writes the copy that it has
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    parts_file.write(path, content)
+    assert path.read_bytes() == content.tobytes() and list(tmp_path.iterdir()) == [path]
+    near = store.PeerCheckpoints(tmp_path)
+    gone = (tmp_path / "gone", "0" * 12, 1, 0, 1)  # by another one, since the names were read
+    monkeypatch.setattr(near, "_files", lambda: [gone])
+    near.save(1, {"w": 1}, wait=True)
+
+
 def test_tiers_each_at_its_turn(tmp_path):
     near, far = store.PeerCheckpoints(tmp_path / "near"), store.Checkpoints(tmp_path / "far")
     tiers = store.Tiers([(near, 2), (far, 3)])

@@ -6,6 +6,7 @@ a checksum.
 
 import json
 import os
+import secrets
 import zlib
 from pathlib import Path
 
@@ -46,8 +47,8 @@ def packed(facts, leaves):
 
 
 def write(path, content):
-    """Write a file; it has its name once it is whole."""
-    partly = path.with_name(f"{path.name}.part")
+    """Write a file; it has its name once it is whole. Another process may write the same one meanwhile."""
+    partly = path.with_name(f"{path.name}-{secrets.token_hex(4)}.part")
     with open(partly, "wb") as file:
         file.write(content.data)
         file.flush()

@@ -108,11 +108,14 @@ class PeerCheckpoints:
             self._error = error
 
     def _remove_old(self, token):
-        """Keep the newest ones, by when they were written: a step may be written again."""
-        newest = {}
-        for each in self._files():
+        """Keep the newest ones, by when they were written: a step may be written again. Another process may
+        remove some meanwhile.
+        """
+        newest: dict = {}
+        for path, t, *_ in self._files():
             with contextlib.suppress(OSError):
-                newest.setdefault(each[1], []).append((each[0].stat().st_mtime_ns, each[0]))
+                written = path.stat().st_mtime_ns
+                newest.setdefault(t, []).append((written, path))
         for left in self.folder.glob("step*.part"):  # by a process that was killed
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > LEFT_SECONDS:
