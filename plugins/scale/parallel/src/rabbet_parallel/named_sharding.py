@@ -163,7 +163,8 @@ class NamedSharding(Sharding):
     def attributes(self, ndim: Any) -> Any:
         """What the compiler is told of an argument or result."""
         kind = "" if self.other_memory is None else f', mhlo.memory_kind = "{self.other_memory}"'
-        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}{unreduced_text(self)}>{kind}"
+        addends = unreduced_text(self._mesh, self.addends)
+        return f"sdy.sharding = #sdy.sharding<{self.text(ndim)}{addends}>{kind}"
 
     def in_types(self, ndim: Any) -> Any:
         """What types say of axes of type ``Explicit``, or None."""

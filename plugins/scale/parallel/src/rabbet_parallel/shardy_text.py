@@ -17,12 +17,11 @@ def spec_text(mesh: Any, entries: Any, further: Any = False) -> Any:
     return f"{mesh_text(mesh)}, [{', '.join(dims)}]"
 
 
-def unreduced_text(sharding: Any) -> Any:
+def unreduced_text(mesh: Any, unreduced: Any) -> Any:
     """What the compiler is told of axes along which each device has an addend."""
-    own = sharding.spec.unreduced
-    if not own:
+    if not unreduced:
         return ""
-    names = ", ".join([f'"{n}"' for n in sharding.mesh.axis_names if n in own])
+    names = ", ".join([f'"{n}"' for n in mesh.axis_names if n in unreduced])
     return f", unreduced={{{names}}}"
 
 

@@ -21,7 +21,7 @@ from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
 from rabbet_parallel.explicit_sharding import Explicit, entries_of
 from rabbet_parallel.operations import operations
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
-from rabbet_parallel.shardy_text import spec_text
+from rabbet_parallel.shardy_text import spec_text, unreduced_text
 
 # Linear ones that the compiler refuses of addends; of a Fourier transform it takes whole values.
 UNKNOWN = frozenset([p.real, p.imag, p.conj])
@@ -128,8 +128,8 @@ class Addends(OverDevices):
         cut = part_of(aval.spread, Explicit)
         entries = (None,) * aval.ndim if cut is None else cut.entries
         entries = (*entries, *[None] * (aval.physical.ndim - aval.ndim))
-        names = ", ".join([f'"{n}"' for n in self.mesh.axis_names if n in self.unreduced])
-        return f"{spec_text(self.mesh, entries, bool(self.mesh.auto_axes))}, unreduced={{{names}}}"
+        cuts = spec_text(self.mesh, entries, bool(self.mesh.auto_axes))
+        return cuts + unreduced_text(self.mesh, self.unreduced)
 
     def sharding(self, aval):
         """The sharding on a mesh without devices."""
