@@ -147,6 +147,20 @@ def test_what_functions_tell_beside_their_results():
     assert (first.call_wrapped(1), told()) == (40, "told")
 
 
+def test_results_are_kept_by_the_function_within_and_the_arguments():
+    seen, within = [], lambda x: x + 1
+
+    @linear_util.cache
+    def called(fun, x):
+        seen.append(x)
+        return fun.call_wrapped(x)
+
+    assert [called(linear_util.wrap_init(within), x) for x in (1, 1, 2)] == [2, 2, 3]
+    assert seen == [1, 2]
+    called.cache_clear()
+    assert (called(linear_util.wrap_init(within), 1), seen) == (2, [1, 2, 1])
+
+
 def test_rules_for_primitives_that_are_linear_in_one_operand_or_in_each():
     double = extend_core.Primitive("double")
     double.def_impl(lambda x: x * 2)
@@ -179,3 +193,13 @@ def test_mapping_over_leading_dimensions_of_size_1():
     assert sparse.inner("SparseInfo")((2, 3)) == ((2, 3), False, False)
     with pytest.raises(ValueError, match=r"sizes \[3, 4\]"):
         sparse.broadcasting_vmap(rnp.add)(rnp.ones(3), rnp.ones(4))
+
+
+def test_a_series_of_zeros_need_not_be_written_out():
+    pytest.importorskip("rabbet.experimental.jet")
+    from rabbet_jax.overlay.experimental import jet
+
+    times = lambda x, y: x * y
+    short = jet.jet(times, (2.0, 3.0), ([1.0, 5.0], jet.zero_series))
+    long = jet.jet(times, (2.0, 3.0), ([1.0, 5.0], [0.0, 0.0]))
+    assert [float(short[0]), *map(float, short[1])] == [float(long[0]), *map(float, long[1])] == [6, 3, 15]

@@ -95,18 +95,17 @@ _INNER = {
     jax.extend.backend clear_backends get_compile_options register_backend_factory
     jax.ffi build_ffi_lowering_function
     jax.interpreters.pxla create_compile_options
-    jax.interpreters.xla Backend apply_primitive
+    jax.interpreters.xla Backend
     """,
     (
         "an inner part of JAX's transformations",
         "rabbet.extend.transform and rabbet.extend.primitive take rules",
     ): """
-    jax.extend.core Token AbstractToken InconclusiveDimensionOperation create_call_primitive
-     eval_jaxpr_transpose gensym nonempty_axis_env_DO_NOT_USE register_call_primitive_rules
-    jax.interpreters.ad JVPTrace add_jaxvals_p add_tangents backward_pass defbilinear defjvp2
-     get_primitive_transpose jvp_jaxpr linearize zeros_like_aval
-    jax.interpreters.batching batch_jaxpr_axes bdim_at_front broadcast defbroadcasting defreducer
-     zero_if_mapped
+    jax.extend.core Token AbstractToken create_call_primitive eval_jaxpr_transpose
+     gensym nonempty_axis_env_DO_NOT_USE register_call_primitive_rules
+    jax.interpreters.ad JVPTrace add_jaxvals_p backward_pass defjvp2 get_primitive_transpose
+     jvp_jaxpr linearize
+    jax.interpreters.batching batch_jaxpr_axes zero_if_mapped
     jax.interpreters.partial_eval close_jaxpr custom_partial_eval_rules dce_jaxpr_call_rule
      dce_jaxpr_closed_call_rule dce_rules lower_jaxpr lower_jaxpr2 move_binders_to_back
      new_eqn_recipe partial_eval_jaxpr_custom_rules partial_eval_jaxpr_nounits
@@ -145,13 +144,12 @@ _INNER = {
         "an inner part of JAX's jet",
         "jax.experimental.jet.jet; rabbet.extend takes rules 'jet' beside a primitive",
     ): """
-    jax.experimental.jet JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp
-     def_deriv deflinear defzero deriv_prop fact jet_rules linear_prop zero_prop zero_series
-     zero_term
+    jax.experimental.jet JetTrace JetTracer ZeroTerm call_param_updaters def_comp def_deriv
+     deflinear defzero deriv_prop jet_rules linear_prop zero_prop zero_term
     """,
     (
         "estimates of costs by JAX's primitives",
-        "rabbet.plan estimates programs for devices",
+        "rabbet.planning estimates programs for devices",
     ): """
     jax.experimental.roofline RooflineResult RooflineRuleContext RooflineShape register_roofline
      register_standard_roofline roofline roofline_and_grad
@@ -171,18 +169,16 @@ _INNER = {
      coo_matvec_p coo_todense_p csr_fromdense_p csr_matmat_p csr_matvec_p csr_todense_p todense_p
     jax.experimental.sparse.ad api_boundary flatten_fun_for_sparse_ad is_sparse
     jax.experimental.sparse.api todense_p
-    jax.experimental.sparse.bcoo BCOOProperties Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES
-     CuSparseEfficiencyWarning SparseInfo bcoo_conv_general_dilated bcoo_dot_general_p
-     bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p
-     bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p bcoo_transpose_p coo_spmm_p
-     coo_spmv_p nfold_vmap ranges_like remaining
-    jax.experimental.sparse.bcsr BCSRProperties CuSparseEfficiencyWarning SparseInfo
-     bcsr_dot_general_p bcsr_eliminate_zeros bcsr_extract_p bcsr_fromdense_p bcsr_todense_p
-     nfold_vmap
-    jax.experimental.sparse.coo COOInfo CuSparseEfficiencyWarning coo_fromdense_p coo_matmat_p
-     coo_matvec_p coo_todense_p promote_dtypes
-    jax.experimental.sparse.csr COOInfo CuSparseEfficiencyWarning csr_fromdense_p csr_matmat_p
-     csr_matvec_p csr_todense_p promote_dtypes
+    jax.experimental.sparse.bcoo Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES
+     bcoo_conv_general_dilated bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p
+     bcoo_fromdense_p bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p
+     bcoo_transpose_p coo_spmm_p coo_spmv_p ranges_like remaining
+    jax.experimental.sparse.bcsr bcsr_dot_general_p bcsr_eliminate_zeros bcsr_extract_p
+     bcsr_fromdense_p bcsr_todense_p
+    jax.experimental.sparse.coo coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p
+     promote_dtypes
+    jax.experimental.sparse.csr csr_fromdense_p csr_matmat_p csr_matvec_p csr_todense_p
+     promote_dtypes
     jax.experimental.sparse.linalg spsolve_p
     jax.experimental.sparse.test_util BatchedDotGeneralProperties MATMUL_TOL SparseLayout
      SparseTestCase is_sparse iter_bcsr_layouts iter_sparse_layouts iter_subsets rand_bcoo rand_bcsr
@@ -190,8 +186,7 @@ _INNER = {
     jax.experimental.sparse.transform SparseTrace SparseTracer SparsifyEnv SparsifyValue
      arrays_to_spvalues bcoo_impl bcsr_impl eval_sparse impl lift_jvp method prim sparse_rules_bcoo
      sparse_rules_bcsr sparsify_fun sparsify_raw spvalues_to_arrays spvalues_to_avals
-    jax.experimental.sparse.util CuSparseEfficiencyWarning SparseInfo broadcasting_vmap flatten_axes
-     nfold_vmap
+    jax.experimental.sparse.util flatten_axes
     """,
 }
 
