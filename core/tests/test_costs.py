@@ -102,3 +102,18 @@ def test_programs_that_do_not_run_cost_nothing():
     halved = lambda matvec, b: b * 0.5
     solved = lambda x: lax.custom_linear_solve(lambda v: v * 2.0, x, halved, symmetric=True)
     assert cost_of(program(solved)).flops == 32.0
+
+
+def test_a_rule_that_says_how_often_is_named_where_it_is_wrong():
+    p = Primitive("runs_of_test_costs", lambda x, *, jaxpr: x, kinds=("body",), doc="a program")
+    said = {"jaxpr": 3}
+    p.rule("runs")(lambda op, x: said)
+    inner = program(lambda x: lax.mul(x, x))
+    outer = program(lambda x: p(x, jaxpr=inner))
+    assert cost_of(outer).flops == 3 * 32.0
+    said["jaxrp"] = 1
+    with pytest.raises(TypeError, match=r"'runs' rule for primitive 'runs_of_test.* names 'jaxrp'; its"):
+        cost_of(outer)
+    said = [3]
+    with pytest.raises(TypeError, match=r"'runs' rule .* returned \[3\]; it returns a dict"):
+        cost_of(outer)

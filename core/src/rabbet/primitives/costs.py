@@ -21,7 +21,6 @@ from rabbet.rules.tables import Decomposed, RuleTable
 
 if TYPE_CHECKING:
     from rabbet.program.avals import ShapedArray
-    from rabbet.rules.operator import Op
 
 
 class Cost(NamedTuple):
@@ -148,16 +147,16 @@ def cost_of(
         if "cost" in eqn.primitive.rules:
             if counts is not None and not counts(eqn):
                 continue
-            total = total + asked(eqn, eqn.primitive.rules["cost"], types)
+            total = total + asked("cost", eqn, eqn.primitive.rules["cost"], types, Cost)
             continue
         bodies = bodies_of(eqn.op)
         if bodies:
-            runs = eqn.primitive.rules.get("runs", each_once)(eqn.op, *types)
+            runs = runs_of(eqn, [name for name, _ in bodies], types)
             inner = [
                 cost_of(body, own_only=own_only, rounds=rounds, counts=counts)
                 * (times if rounds else min(times, 1))
                 for name, body in bodies
-                if (times := runs.get(name, runs.get("", 0)))
+                if (times := runs.get(name, 0))
             ]
             if inner:
                 total = total + (max(inner) if eqn.primitive.decider == 0 else sum(inner[1:], inner[0]))
@@ -167,27 +166,42 @@ def cost_of(
             parts = decomposed(eqn, rule.parts).jaxpr
             total = total + cost_of(parts, own_only=own_only, rounds=rounds, counts=counts)
         elif not own_only:
-            total = total + asked(eqn, rule, types)
+            total = total + asked("cost", eqn, rule, types, Cost)
     return total
 
 
-def each_once(op: Op, *types: ShapedArray) -> dict[str, float]:
-    """How often an operation runs its programs, where its primitive has no rule ``runs``."""
-    return {"": 1}
+def runs_of(eqn: Any, names: list[str], types: tuple[ShapedArray, ...]) -> dict[str, float]:
+    """How often an operation runs each of its programs, by the parameter's name: as its primitive's rule
+    ``runs`` says, where it has one, else once.
+    """
+    rule = eqn.primitive.rules.get("runs")
+    if rule is None:
+        return dict.fromkeys(names, 1)
+    found = asked("runs", eqn, rule, types, dict)
+    unknown = [name for name in found if name not in names]
+    if unknown:
+        raise TypeError(
+            f"the 'runs' rule for primitive {eqn.primitive.name!r} ({function_names.address(rule)}) names "
+            f"{', '.join(map(repr, unknown))}; its programs are {', '.join(map(repr, names))}"
+        )
+    return found
 
 
-def asked(eqn: Any, rule: Callable[..., Any], types: tuple[ShapedArray, ...]) -> Cost:
-    """What a rule says of an operation; what it raises, or returns instead of a ``Cost``, is said of it."""
-    what = f"the 'cost' rule for primitive {eqn.primitive.name!r}"
+def asked(
+    table: str, eqn: Any, rule: Callable[..., Any], types: tuple[ShapedArray, ...], wanted: type
+) -> Any:
+    """What a rule says of an operation; what it raises, or returns instead, is said of it."""
+    what = f"the {table!r} rule for primitive {eqn.primitive.name!r}"
     try:
         found = rule(eqn.op, *types)
     except Exception as error:
         failures.attribute(error, what, rule, eqn.where)
         raise
-    if not isinstance(found, Cost):
+    if not isinstance(found, wanted):
+        whose = " of rabbet.extend.cost" if wanted is Cost else ""
         raise TypeError(
-            f"{what} ({function_names.address(rule)}) returned {found!r:.60}; it returns a Cost of "
-            "rabbet.extend.cost"
+            f"{what} ({function_names.address(rule)}) returned {found!r:.60}; it returns a "
+            f"{wanted.__name__}{whose}"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Rows of ``primitives/linalg_triangular.py`` and ``linalg_tridiagonal.py``."""
+"""Rows of ``primitives/triangular.py`` and ``tridiagonal.py``."""
 
 import itertools
 
