@@ -1,6 +1,7 @@
 """The kernel against the formula; the pass in the pipeline, on what it fuses and on what it leaves."""
 
 import math
+import os
 import subprocess
 import sys
 
@@ -87,6 +88,7 @@ def test_a_fresh_process_loads_the_function_for_a_program_that_is_kept(tmp_path)
         "import numpy as np, rabbet as rb, rabbet_gelu\n"
         "print(round(float(rb.jit(rabbet_gelu.gelu)(np.float32([1.0]))[0]), 4))\n"
     )
+    cache = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     for _ in range(2):  # compiled, then loaded
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=cache)
         assert done.stdout.strip() == "0.8412", done.stderr
