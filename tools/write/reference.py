@@ -24,6 +24,8 @@ COMING = ROOT / "docs" / "coming-from-jax.md"
 DIFFERENCES = json.loads((ROOT / "tests" / "parity" / "differences.json").read_text())
 # The documented names of JAX 0.12, by module.
 JAX_NAMES = json.loads((ROOT / "tools" / "write" / "jax_names.json").read_text())
+# Its other public names that are absent, also where Rabbet serves `import jax`: tests/parity/test_public_names.py.
+UNDOCUMENTED = json.loads((ROOT / "tests" / "parity" / "absent_names.json").read_text())
 
 
 def first_sentence(thing):
@@ -97,12 +99,28 @@ def absent():
     """A sentence with the numbers, and a table row for each of JAX's modules that lacks something."""
     found = list(absent_names())
     missing, total = sum(len(names) for _, names, _ in found), sum(number for *_, number in found)
+    if not missing:
+        yield f"All {total:,} names that JAX documents are here."
+        return
     yield f"Of {total:,} documented names of JAX, {total - missing:,} are here."
     yield from ("", "| module of JAX | absent |", "|---|---|")
     for module, names, number in found:
         listed = ", ".join(f"`{name}`" for name in names)
         if names:
             yield f"| `{module}` | {'all: ' if len(names) == number else ''}{listed} |"
+
+
+def undocumented():
+    """A sentence with the number of absent names that JAX does not document, and a table row for each reason."""
+    by_reason = {}
+    for module, entry in UNDOCUMENTED.items():
+        by_reason.setdefault(entry["reason"], []).append((module, entry["names"]))
+    total = sum(len(entry["names"]) for entry in UNDOCUMENTED.values())
+    yield f"{total:,} public names of JAX 0.12 that it does not document are absent:"
+    yield from ("", "| module of JAX | names | why |", "|---|---|---|")
+    for reason, modules in sorted(by_reason.items(), key=lambda item: item[1][0][0]):
+        number = sum(len(names) for _, names in modules)
+        yield f"| {', '.join(f'`{module}`' for module, _ in modules)} | {number} | {reason} |"
 
 
 def differing():
@@ -116,7 +134,7 @@ def differing():
 def coming_from_jax():
     """The page with its generated parts."""
     text = COMING.read_text()
-    for part, lines in (("names", absent()), ("calls", differing())):
+    for part, lines in (("names", absent()), ("others", undocumented()), ("calls", differing())):
         begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
         before, _, rest = text.partition(begin)
         text = before + "\n".join([begin, *lines, end]) + rest.partition(end)[2]
