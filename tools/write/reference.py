@@ -24,7 +24,7 @@ COMING = ROOT / "docs" / "coming-from-jax.md"
 DIFFERENCES = json.loads((ROOT / "tests" / "parity" / "differences.json").read_text())
 # The documented names of JAX 0.12, by module.
 JAX_NAMES = json.loads((ROOT / "tools" / "write" / "jax_names.json").read_text())
-# Its other public names that are absent, also where Rabbet serves `import jax`: tests/parity/test_public_names.py.
+# Its other public names that are absent, served or not: tests/parity/test_public_names.py.
 UNDOCUMENTED = json.loads((ROOT / "tests" / "parity" / "absent_names.json").read_text())
 
 
@@ -111,7 +111,7 @@ def absent():
 
 
 def undocumented():
-    """A sentence with the number of absent names that JAX does not document, and a table row for each reason."""
+    """A sentence with the number of absent names that JAX does not document, and a row for each reason."""
     by_reason = {}
     for module, entry in UNDOCUMENTED.items():
         by_reason.setdefault(entry["reason"], []).append((module, entry["names"]))
