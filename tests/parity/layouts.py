@@ -2,13 +2,12 @@
 
 Run with ``rabbet`` or ``jax`` and the names of rows; prints a line of JSON for each: its name, the count and
 bytes of its collective operations by kind, and the temporary memory of a device. Loops count as often as they
-run. Bytes are those of results. LAYOUT_TOPOLOGY names TPUs or GPUs to compile for (``v5e:2x4``, ``h100:8``),
-else eight CPU devices are meant.
+run. Bytes are those that a device puts in, or those that it gets out where these are more. LAYOUT_TOPOLOGY
+names TPUs or GPUs to compile for (``v5e:2x4``, ``h100:8``), else eight CPU devices are meant.
 """
 
 import json
 import os
-import re
 import sys
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -40,8 +39,10 @@ def devices():
 
     kind = named.partition(":")[0]
     if not named.startswith(("v", "tpu")):  # JAX has to be told what the GPU is like
+        import jax_plugins.xla_cuda13
         from rabbet_pjrt_cuda.gpu_targets import described, split
 
+        jax_plugins.xla_cuda13.initialize()
         told = {"target_config": described(kind), "topology": split(named)[1]}
         return topologies.get_topology_desc(kind, "cuda", **told).devices
     return topologies.get_topology_desc(named, "tpu").devices
@@ -251,42 +252,21 @@ def log_sum_exp():
 
 
 # ------------------------------------------------------------------------------------------------ counting
-SIZES = {"f32": 4, "s32": 4, "u32": 4, "pred": 1, "bf16": 2, "s8": 1, "u8": 1, "f64": 8, "s64": 8}
-KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter|ragged-all-to-all"
-CALLED = re.compile(r"(?:body|condition|calls|to_apply|branch_computations)=\{?%?([\w.\-]+)")
+def counted(made):
+    """``{kind: [count, bytes]}`` of a compiled program, loops as often as they run, read as ``rabbet plan``
+    reads programs.
+    """
+    from rabbet_plan.collectives import collectives
+    from rabbet_plan.execution_counts import steps
+    from rabbet_plan.hlo import Module
 
-
-def elements(dimensions):
-    return int(np.prod([int(n) for n in dimensions.split(",") if n], dtype=int))
-
-
-def counted(text):
-    """``{kind: [count, bytes]}`` of an optimized program, loops as often as they run."""
-    bodies, name = {}, None
-    for line in text.splitlines():
-        head = re.match(r"(ENTRY )?%?([\w.\-]+) .*\{$", line)
-        if head and not line.startswith(" "):
-            name = "ENTRY" if head[1] else head[2]
-            bodies[name] = []
-        elif name:
-            bodies[name].append(line)
+    proto = made.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
     found = {}
-
-    def walk(name, times):
-        for line in bodies.get(name, ()):
-            kind = re.match(rf"\s*(?:ROOT )?%?[\w.\-]+ = (.*?) ({KINDS})(?:-start)?\(", line)
-            if kind:
-                arrays = re.findall(r"(\w+)\[([\d,]*)\]", kind[1])
-                size = sum([SIZES.get(t, 0) * elements(d) for t, d in arrays])
-                entry = found.setdefault(kind[2], [0, 0])
-                entry[0] += times
-                entry[1] += times * size
-                continue
-            rounds = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-            for called in CALLED.findall(line):
-                walk(called, times * (int(rounds[1]) if rounds else 1))
-
-    walk("ENTRY", 1)
+    for each in collectives(steps(Module(proto)), {"all": 8}, 8):
+        assert each.known, each
+        entry = found.setdefault(each.kind, [0, 0])
+        entry[0] += each.times
+        entry[1] += each.times * each.bytes
     return dict(sorted(found.items()))
 
 
@@ -294,4 +274,4 @@ if __name__ == "__main__":
     for name in sys.argv[2:] or ROWS:
         made = ROWS[name]()
         memory = made.memory_analysis().temp_size_in_bytes
-        print(json.dumps([name, counted(made.as_text()), memory]), flush=True)
+        print(json.dumps([name, counted(made), memory]), flush=True)

@@ -12,10 +12,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("layouts.py")
-QUICK = ["log_sum_exp", "experts", "lstm"]
-# Where a row may send more, and why: of words that are looked up outside of a table the gradient goes to the
-# row that was read (JAX's is lost), so that the indices of the update are others than those of the look-up.
-INDICES = {"decoder_fsdp": 1.002, "ranking": 1.031}
+QUICK = ["log_sum_exp", "experts", "lstm", "ranking"]
 
 
 def rows(which, names):
@@ -33,7 +30,7 @@ def compared(names):
     ours, theirs = rows("rabbet", names), rows("jax", names)
     assert ours and ours.keys() == theirs.keys()
     for name, size in ours.items():
-        assert size <= theirs[name] * INDICES.get(name, 1.0), (name, size, theirs[name])
+        assert size <= theirs[name], (name, size, theirs[name])
 
 
 def test_no_layout_sends_more():

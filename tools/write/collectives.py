@@ -16,12 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
     "# What layouts send\n\n"
     "Made by `tools/write/collectives.py`; do not edit. One step of gradient descent of each model over "
-    "eight devices, compiled: collective operations of one device as their number and the bytes of their "
-    "results, loops as often as they run. The programs are in `tests/parity/layouts.py`; a test compares the "
-    "bytes of some of them with JAX's at each change, and an exhaustive one all.\n\n"
-    "Where Rabbet sends more on the CPU it is the indices of words: what is looked up outside of a table is "
-    "read from its last row, and the gradient goes to that row (JAX's is lost), so that the indices of the "
-    "update are others than those of the look-up, and are gathered, too.\n"
+    "eight devices, compiled: collective operations of one device as their number and their bytes (those "
+    "that it puts in, or gets out where these are more), loops as often as they run. The programs are in "
+    "`tests/parity/layouts.py`; a test compares the bytes of some of them with JAX's at each change, and an "
+    "exhaustive one all: no row sends more.\n"
 )
 
 

@@ -291,6 +291,7 @@ class Function:
         self._constants = {}
         self._literals = {}
         self.powers = set()  # the names of results of ``power``
+        self.written = {}  # what ``Site.once`` returned, by its key
         self.count = 0
         self.stops = False  # whether loops of it look into the table of ``stopping``
         self._prefix = "c"

@@ -335,7 +335,8 @@ class Site:
         taken = [(function.fresh(), TOKEN) for _ in takes]
         if own or taken:
             function.lines.append((f"^bb0({', '.join([f'{a}: {t}' for a, t in own + taken])}):", ""))
-        outside = function.tokens
+        outside, seen = function.tokens, function.written
+        function.written = {} if closed else dict(seen)
         function.tokens = outside.within(region, [a for a, _ in taken], repr(self.primitive.name))
         names = [*names, *[a for a, _ in own]]
         names = [function.addends(n, v.aval) for n, v in zip(names, jaxpr.invars, strict=True)]
@@ -346,6 +347,7 @@ class Site:
         finally:
             module.regions -= 1
             module.closed -= closed
+            function.written = seen
         outs += [function.tokens[e] for e in gives]
         function.tokens = outside
         types = types_of(jaxpr.out_avals, gives)
@@ -385,6 +387,15 @@ class Site:
         """
         avals = [a.bare for a in avals]
         return self._function.inline(stage(parts, avals, self.primitive.name).jaxpr, names)
+
+    def once(self, key: Any, write: Callable[[], Any]) -> Any:
+        """What ``write()`` returned for ``key`` earlier in this function, where this place can see what it
+        wrote; else what it writes and returns now. The compiler may send or keep the same value twice.
+        """
+        written = self._function.written
+        if key not in written:
+            written[key] = write()
+        return written[key]
 
     def function(self, jaxpr: Jaxpr, name: Any) -> Any:
         """Write a body as a private function; return its symbol."""

@@ -32,6 +32,7 @@ from rabbet.program.dimensions import is_symbolic
 from rabbet.rules.payloads import Batched, Dual, Zero, zero_tangent
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
+from rabbet.trace.staging import stage
 
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
@@ -211,10 +212,10 @@ def lower_gather(op: Site, x: str, indices: str) -> str:
         return op.constant(0, op.out)
     if op["mode"] is FILL_OR_DROP:
         return inlining.inline(op, lambda p, i: filled(op.params, p, i), [x, indices])
-    if op["mode"] is CLIP and op.is_cut_up and op.in_avals[1].size:
-        return inlining.inline(op, lambda p, i: moved_inside(op.params, p, i), [x, indices])
     numbers = op["dimension_numbers"]
     a, b = op.in_avals
+    if op["mode"] is CLIP and op.is_cut_up and b.size:
+        indices = moved_inside(op, indices, op["slice_sizes"], numbers.start_index_map)
     sizes = ", ".join(map(str, op["slice_sizes"]))
     attribute = (
         f"#stablehlo.gather<offset_dims = {int_list(numbers.offset_dims)}, "
@@ -230,13 +231,14 @@ def lower_gather(op: Site, x: str, indices: str) -> str:
     )
 
 
-def moved_inside(params: dict[Any, Any], x: Value, indices: Value) -> Value:
-    """A gather whose windows are moved inside first, as those of the scatter that it transposes to are: then
-    devices that need the indices of others get them once.
+def moved_inside(op: Site, indices: str, window_sizes: Any, index_map: Any) -> Any:
+    """The indices of a gather or a scatter, moved to where their windows lie inside: written once for all
+    that ask, so that devices that need the indices of others get them once.
     """
-    index_map = params["dimension_numbers"].start_index_map
-    inside = clipped_starts(indices, typeof(x).shape, params["slice_sizes"], index_map)
-    return gather(x, inside, **{**params, "mode": PROMISE_IN_BOUNDS})
+    a, b = op.in_avals[:2]
+    moved = lambda i: [clipped_starts(i, a.shape, window_sizes, index_map)]
+    key = clipped_starts, indices, b, *[(a.shape[d], window_sizes[d]) for d in index_map]
+    return op.once(key, lambda: op.inline(stage(moved, [b], op.primitive.name).jaxpr, [indices])[0])
 
 
 def clipped_starts(

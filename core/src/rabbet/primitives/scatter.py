@@ -151,9 +151,7 @@ def scattering(name: str, hlo: str | None, accepts: str, combine: Any, doc: str)
                 op, lambda *args: one_window(op.params, combine, *args), [x, indices, updates]
             )
         if op["mode"] is gather.CLIP:
-            return inlining.inline(
-                op, lambda *args: clipped(primitive, op.params, *args), [x, indices, updates]
-            )
+            indices = gather.moved_inside(op, indices, *_windows(op))
         ordering = combine in (extremes.min, extremes.max) and dtypes.kind(op.out.dtype) == "c"
         return _emit(op, combine if ordering else hlo, x, indices, updates)
 
@@ -201,12 +199,10 @@ def _whole_places(op: Site, numbers: Any, indices: Any, updates: Any) -> Any:
     return op.whole(indices, b, own), op.whole(updates, c, [outer[i] for i in own])
 
 
-def clipped(primitive: Primitive, params: dict[Any, Any], x: Value, indices: Value, updates: Value) -> Value:
-    """A scatter whose windows are moved inside first."""
-    numbers = params["dimension_numbers"]
-    sizes = numbers.window_sizes(typeof(x).ndim, typeof(updates).shape)
-    inside = gather.clipped_starts(indices, typeof(x).shape, sizes, numbers.scatter_dims_to_operand_dims)
-    return primitive(x, inside, updates, **{**params, "mode": gather.PROMISE_IN_BOUNDS})
+def _windows(op: Site) -> Any:
+    """The sizes of windows, and the dimensions that each entry of an index vector is for."""
+    numbers, (a, _, c) = op["dimension_numbers"], op.in_avals
+    return numbers.window_sizes(a.ndim, c.shape), numbers.scatter_dims_to_operand_dims
 
 
 def one_window(params: dict[Any, Any], combine: Any, x: Value, indices: Value, updates: Value) -> Value:

@@ -1,7 +1,8 @@
 """Rules ``partition`` of primitives: which dimensions go together, in the terms of Shardy's sharding rules.
 
 Such a rule stands beside a primitive, ``@p.rule("partition")``, a function of the operation and its operands'
-types that returns a text, ``"i j, j k -> i k"``, or an ``SdyShardingRule``. Where the compiler cuts a program
+types that returns a text, ``"i j, j k -> i k"``, an ``SdyShardingRule``, a dict that holds one of these and
+more (see ``Answer``), or None where the compiler is to cut it up by itself. Where the compiler cuts a program
 up over the devices of a mesh, the operation is then one call in it: dimensions of one factor are cut alike,
 each device does the operation on its parts, and results are added up along reduction factors that are cut.
 """
@@ -9,17 +10,35 @@ each device does the operation on its parts, and results are added up along redu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rabbet import tree
 from rabbet.extend.functions import describe_function, describe_value
-from rabbet_collectives.functions import psum
+from rabbet_collectives.functions import axis_index, psum
 
 from rabbet_parallel.custom_partitioning_primitive import Asked, mesh_of
 from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import PartitionSpec
-from rabbet_parallel.sharding_rules import SdyShardingRule, dimensions_of, parse_rule
+from rabbet_parallel.sharding_rules import KINDS, SdyShardingRule, dimensions_of, parse_rule
+
+
+class Answer(NamedTuple):
+    """What a rule says.
+
+    Attributes:
+      rule: a text or an ``SdyShardingRule``.
+      reduction_factors, need_replication_factors, permutation_factors: with a text, as ``SdyShardingRule``
+        takes them.
+      part: ``part(op, starts, *parts)``, what each device computes, where that is not the operation itself:
+        of its parts and, by factor, of the index with which they begin.
+    """
+
+    rule: Any
+    reduction_factors: tuple[str, ...] = ()
+    need_replication_factors: tuple[str, ...] = ()
+    permutation_factors: tuple[str, ...] = ()
+    part: Callable[..., Any] | None = None
 
 
 class RuleCall:
@@ -28,22 +47,37 @@ class RuleCall:
     static = ()
     decode_shardings = True
 
-    def __init__(self, op: Any, said: Callable[..., Any], ins: list[Any], outs: list[Any]) -> None:
+    def __init__(self, op: Any, rule: Callable[..., Any], said: Any, ins: list[Any], outs: list[Any]) -> None:
         self.primitive, self.params, self.name = op.primitive, dict(op.params), op.primitive.name
-        self.who = f"the 'partition' rule for primitive {self.name!r} ({describe_function(said)})"
-        self.found = self.made(said(op, *ins))
+        self.who = f"the 'partition' rule for primitive {self.name!r} ({describe_function(rule)})"
+        self.op = op
+        self.part = None
+        self.found = self.made(said)
         self.ins, self.outs = ins, outs
         self.in_tree, self.out_tree = tree.structure(tuple(ins)), tree.structure(list(outs))
 
     def made(self, answer: Any) -> SdyShardingRule:
-        """The rule that was returned. Factors that results lack and nobody adds up stay whole."""
+        """The rule that was returned. Factors that results lack and nobody adds up stay whole, and those that
+        operands lack.
+        """
+        if isinstance(answer, dict):
+            unknown = sorted(map(str, answer.keys() - set(Answer._fields)))
+            if unknown or "rule" not in answer:
+                wrong = f"with {', '.join(unknown)}" if unknown else "without 'rule'"
+                known = ", ".join(Answer._fields)
+                raise TypeError(f"{self.who} returned a dict {wrong}; its keys are {known}")
+            told = Answer(**answer)
+            self.part = told.part
+            special = {kind: tuple(getattr(told, kind)) for kind in KINDS}
+            answer = parse_rule(told.rule, special, {}) if isinstance(told.rule, str) else told.rule
         rule = parse_rule(answer, {}, {}) if isinstance(answer, str) else answer
         if not isinstance(rule, SdyShardingRule):
             raise TypeError(
-                f"{self.who} returned {describe_value(answer)}; it returns a text or an SdyShardingRule"
+                f"{self.who} returned {describe_value(answer)}; it returns a text, an SdyShardingRule or a "
+                "dict with one as 'rule'"
             )
         names = lambda mappings: {f for m in mappings for e in m for f in ((e,) if isinstance(e, str) else e)}
-        lost = names(rule.operands) - names(rule.results) - {"…"}
+        lost = (names(rule.operands) ^ names(rule.results)) - {"…"}
         lost -= {name for named in rule.special.values() for name in named}
         whole = (*rule.special["need_replication_factors"], *sorted(lost))
         special = {**rule.special, "need_replication_factors": whole}
@@ -66,10 +100,19 @@ class RuleCall:
         ]
         ins, outs = laid[: len(args)], laid[len(args) :]
         summed = [a for f in self.found.special["reduction_factors"] for a in axes.get((f), ())]
-        primitive, params = self.primitive, self.params
+        primitive, params, part, op = self.primitive, self.params, self.part, self.op
+
+        def starts(parts: Any) -> dict[str, Any]:
+            """Where in the whole arrays this device's parts begin, by factor."""
+            found: dict[str, Any] = {}
+            for per_array, x in zip(factors[: len(args)], parts, strict=True):
+                for dims, size in zip(per_array, x.shape, strict=True):
+                    cut = axes.get(dims[0])
+                    found[dims[0]] = axis_index(cut) * size if cut else 0
+            return found
 
         def on_parts(*parts: Any) -> Any:
-            out = primitive(*parts, **params)
+            out = primitive(*parts, **params) if part is None else part(op, starts(parts), *parts)
             found = list(out) if primitive.multiple_results else [out]
             return [psum(y, tuple(summed)) for y in found] if summed else found
 
@@ -96,8 +139,13 @@ class RuleCall:
 
 @provides
 def write_partitioned(op: Any, said: Callable[..., Any], names: Any) -> Any:
-    """Write an operation as a call that says how it is cut up; return the names of its results."""
-    call = RuleCall(op, said, list(op.in_avals), list(op.out_avals))
+    """Write an operation as a call that says how it is cut up; return the names of its results, or None
+    where its rule leaves that to the compiler.
+    """
+    answer = said(op, *op.in_avals)
+    if answer is None:
+        return None
+    call = RuleCall(op, said, answer, list(op.in_avals), list(op.out_avals))
     asked = Asked(call, mesh_of(op.like), op.in_avals, op.out_avals)
     target, attributes = op.partitioner(asked)
     taken, given = ([a.shape for a in avals] for avals in (op.in_avals, op.out_avals))

@@ -122,3 +122,73 @@ def test_a_function_that_only_the_parts_call_is_provided(monkeypatch):
     out = jit(p)(put(x, "x"))
     np.testing.assert_array_equal(out, np.eye(4) * 2 + 0 * x)
     assert out.sharding.spec == P("x") and {"lapack_spotrf_ffi"} in provided
+
+
+def test_a_dict_says_more_and_parts_know_where_they_begin():
+    p = Primitive("numbered_rows", lambda a: a)
+    p.rule("lower")(lambda op, a: op.write(lambda a: [rows_from(0, a)], [op.in_avals[0]], [a])[0])
+    rows_from = lambda start, a: a + lax.convert_element_type(
+        lax.add(np.int32(0) + start, lax.broadcasted_iota("int32", a.shape, 0)), a.dtype
+    )
+    begin = []
+
+    def part(op, starts, a):
+        begin.append((op.primitive.name, type(starts["j"]), a.shape))
+        return rows_from(starts["i"], a)
+
+    p.rule("partition")(lambda op, a: {"rule": "i j -> i j", "part": part})
+    rows = A + np.arange(16, dtype=np.float32)[:, None]
+    for spec in (("x",), (("y", "x"),), (("x", "y"),), ()):
+        np.testing.assert_allclose(jit(p)(put(A, *spec)), rows, rtol=1e-6)
+    assert begin[0] == ("numbered_rows", int, (4, 8))
+    q = product("product_with_more", lambda op, a, b: {"rule": "i j, j k -> i k", "sum": "j"})
+    with pytest.raises(TypeError, match="returned a dict with sum; its keys are rule, reduction_factors"):
+        jit(q)(put(A, "x"), put(B))
+    r = product("product_as_it_is_written", lambda op, a, b: None)
+    np.testing.assert_allclose(jit(r)(put(A, "x"), put(B)), A @ B, rtol=1e-5, atol=1e-6)
+
+
+def sent(f, *arrays):
+    """The collective operations of a compiled program."""
+    text = jit(f).lower(*arrays).compile().as_text()
+    kinds = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
+    return [kind for kind in kinds for _ in range(text.count(f" {kind}("))]
+
+
+@pytest.mark.needs("grad", "lax.ragged_dot")
+@pytest.mark.parametrize(
+    ("rows", "groups", "kinds"),
+    [
+        (("x",), (), []), ((), (None, None, "x"), []), ((), ("x",), ["all-reduce"]),
+        ((None, "x"), (None, "x"), ["all-reduce"]), (("x",), (None, None, "y"), []),
+        (("y",), ("x",), ["all-reduce"]),
+    ],
+)  # fmt: skip
+def test_products_of_groups_send_no_rows(rows, groups, kinds):
+    """Rows, features and groups may be cut; no row is of the last group, and the last ones are of none."""
+    x = np.random.default_rng(0).standard_normal((32, 8)).astype(np.float32)
+    w = np.random.default_rng(1).standard_normal((4, 8, 16)).astype(np.float32)
+    sizes = np.int32([13, 0, 16, 0])
+    product = lambda x, w: lax.ragged_dot(x, w, sizes)
+    at = np.repeat(np.arange(4), sizes)
+    wanted = np.concatenate([np.einsum("mk,mkn->mn", x[:29], w[at]), np.zeros((3, 16), np.float32)])
+    given = put(x, *rows), put(w, *groups)
+    np.testing.assert_allclose(jit(product)(*given), wanted, rtol=1e-4, atol=1e-4)
+    assert sent(product, *given) == kinds
+    gradient = rb.grad(lambda x, w: (product(x, w) ** 2).sum(), (0, 1))
+    for got, whole in zip(jit(gradient)(*given), gradient(x, w), strict=True):
+        np.testing.assert_allclose(got, whole, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.needs("experimental.sparse")
+def test_a_sparse_matrix_times_columns_that_are_cut_sends_nothing():
+    from rabbet.experimental import sparse
+
+    dense = np.where(np.random.default_rng(0).random((16, 16)) < 0.2, A[:, :1], 0).astype(np.float32)
+    matrix, b = sparse.BCOO.fromdense(dense), np.concatenate([A, A], 1)
+    out = jit(lambda b: matrix @ b)(put(b, None, "x"))
+    np.testing.assert_allclose(out, dense @ b, rtol=1e-5, atol=1e-5)
+    assert out.sharding.spec == P(None, "x") and not sent(lambda b: matrix @ b, put(b, None, "x"))
+    np.testing.assert_allclose(jit(lambda b: matrix @ b)(put(b, "x")), dense @ b, rtol=1e-5, atol=1e-5)
+    vector = put(b[:, 0], "x")
+    np.testing.assert_allclose(jit(lambda v: matrix @ v)(vector), dense @ b[:, 0], rtol=1e-5, atol=1e-5)

@@ -204,6 +204,30 @@ grouped_dot.rule("lower")(written_by(dot_by_tiles, BY_ROWS))
 grouped_outer.rule("lower")(written_by(outer_by_tiles, BY_SUMS))
 
 
+# ------------------------------------------------------------------------------- over several devices
+def of_own_rows(op, starts, lhs, rhs, first, last):
+    """What a device computes of its rows and its groups; ``starts`` says where its rows begin."""
+    if type(starts["m"]) is not int:
+        first, last = [lax.convert_element_type(x, "int32") - starts["m"] for x in (first, last)]
+        first, last = [lax.clamp(0, x, lhs.shape[0]) for x in (first, last)]
+    return op.primitive(lhs, rhs, first, last, **{**op.params, "one_by_one": False})
+
+
+def cut_like(rule, sums):
+    """A rule ``partition``; TPUs have an operation that their compiler cuts up."""
+
+    def partition(op, *avals):
+        if has_operation(op):
+            return None
+        return {"rule": rule, "reduction_factors": sums, "part": of_own_rows}
+
+    return partition
+
+
+grouped_dot.rule("partition")(cut_like("m k, g k n, g, g -> m n", ("k", "g")))
+grouped_outer.rule("partition")(cut_like("m k, m n, g, g -> g k n", ("m",)))
+
+
 # ------------------------------------------------------------------------------- derivatives
 @grouped_dot.rule("jvp")
 def dot_tangent(op, lhs, rhs, starts, ends):

@@ -62,6 +62,13 @@ def scattered(op, data, array, rows, columns, within, indptr):
     return gather_scatter_products.planned_product(data, (rows, columns), array, plan=plan, precision=None)
 
 
+@rows_product.rule("partition")
+def partition_rows_product(op, data, array, *places):
+    """Columns of the dense matrix are independent of each other; all else is whole on each device."""
+    columns = " n" * (array.ndim - 1)
+    return f"e, m{columns}, e, e, e, p -> r{columns}"
+
+
 @rows_product.rule("jvp")
 def jvp_rows_product(op, data, array, *without_tangent):
     """The value as it is computed best; tangents are linear parts, whose transposes are known."""
