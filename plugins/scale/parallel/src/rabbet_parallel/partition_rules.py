@@ -51,7 +51,7 @@ class RuleCall:
         self.primitive, self.params, self.name = op.primitive, dict(op.params), op.primitive.name
         self.who = f"the 'partition' rule for primitive {self.name!r} ({describe_function(rule)})"
         self.op = op
-        self.part = None
+        self.part: Callable[..., Any] | None = None
         self.found = self.made(said)
         self.ins, self.outs = ins, outs
         self.in_tree, self.out_tree = tree.structure(tuple(ins)), tree.structure(list(outs))
