@@ -3,7 +3,7 @@
 from rabbet.errors import NotOfferedError
 from rabbet.extend.primitive import Primitive
 
-from rabbet_pallas import batching, grids, targets, unrolled_grids, wider_blocks
+from rabbet_pallas import batching, grids, narrow_values, targets, unrolled_grids, wider_blocks
 
 
 def call_type(*operands, call):
@@ -45,7 +45,7 @@ def lower_call(site, *names):
 
 def on_cpu(call):
     """A call by operations, with as few and as large blocks as can be."""
-    short, order = unrolled_grids.peeled(call)
+    short, order = unrolled_grids.peeled(narrow_values.narrowed(call))
     wide, first = wider_blocks.widened(short), call.computed + len(call.prefetch)
 
     def run(*operands):

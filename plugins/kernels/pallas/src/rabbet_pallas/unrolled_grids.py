@@ -13,10 +13,12 @@ import numpy as np
 from rabbet import lax
 from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, bodies_of, evaluate, stage
 
+from rabbet_pallas import merged_products
 from rabbet_pallas.grids import depends_on
 from rabbet_pallas.lowering.state_uses import uses_of
 
 MOST_PROGRAMS, MOST_EQUATIONS = 8, 200  # more of either were not faster, and took longer to compile
+MOST_TRIED = 64, 1000  # where their products may become one
 KNOWN = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min,
@@ -41,6 +43,11 @@ def peeled(call):
             ins.append(dataclasses.replace(block, index=index))
             order.append(i)
     made, scratch = written_out(call, n, numbers, [b.state for b in ins])
+    one = merged_products.merged(call, made, d + call.computed + len(call.prefetch), ins, numbers)
+    if one is not None:
+        made, ins, order = one
+    if size(made) > MOST_EQUATIONS or (one is None and n > MOST_PROGRAMS):
+        return call, None
     outs = [
         dataclasses.replace(b, index=specialised(b.index, {b.index.invars[d]: 0})) for b in call.outs
     ]
@@ -55,11 +62,18 @@ def worth(call):
     """Whether few programs ask for their number, and none changes which block a result is."""
     d, kernel = len(call.grid) - 1, call.kernel
     n, number = call.grid[d], call.kernel.invars[len(call.grid) - 1]
-    if not isinstance(n, int) or not 2 <= n <= MOST_PROGRAMS:
+    programs, equations = MOST_TRIED if has_products(kernel) else (MOST_PROGRAMS, MOST_EQUATIONS)
+    if not isinstance(n, int) or not 2 <= n <= programs:
         return False
-    if any(depends_on(b.index, [d]) for b in call.outs) or n * size(kernel) > MOST_EQUATIONS:
+    if any(depends_on(b.index, [d]) for b in call.outs) or n * size(kernel) > equations:
         return False
     return any(number is v for e in kernel.equations for v in e.inputs)
+
+
+def has_products(program):
+    """Whether there is a product in a program, or within it."""
+    within = [body for e in program.equations for _, body in bodies_of(e.op)]
+    return any(e.primitive.name == "dot_general" for e in program.equations) or any(map(has_products, within))
 
 
 def size(program):
