@@ -162,7 +162,7 @@ def iota(narrow, e, values):
 
 
 def as_it_is(narrow, e, values):
-    """Where sizes of 1 are as good as others."""
+    """Where a size of 1 may stand for another."""
     return applied(e, [v.array for v in values])
 
 
