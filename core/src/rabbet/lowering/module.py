@@ -164,6 +164,7 @@ class Module:
         self.unstoppable = False  # whether there are others
         self.handing_on = set()  # the functions with such loops
         self.rules = {}  # by primitive, those found so far
+        self.compounds = {}  # by function, the places of results that are powers, roots or quotients
         self._names = {}
         self._by_body = {}
         self._parts = {}
@@ -186,8 +187,10 @@ class Module:
             passed = ()
         else:
             passed = threaded
+            function.compounds.update(arguments)  # for all that it knows
         function.tokens = Tokens(f"the function {name!r}", given)
         results = function.inline(jaxpr, arguments)
+        self.compounds[symbol] = [i for i, name in enumerate(results) if name in function.compounds]
         results += [function.tokens[e] for e in passed]
         notes = dict(attributes)
         head = ", ".join(
@@ -290,8 +293,8 @@ class Function:
         self.tokens = Tokens("this function", {})
         self._constants = {}
         self._literals = {}
-        self.powers = set()  # the names of results of ``power``
         self.written = {}  # what ``Site.once`` returned, by its key
+        self.compounds = set()  # the names of powers, roots and quotients
         self.count = 0
         self.stops = False  # whether loops of it look into the table of ``stopping``
         self._prefix = "c"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rabbet import dtypes
 from rabbet.errors import ShardingError
 from rabbet.lowering import custom_calls, stop_flag
 from rabbet.lowering.attributes import mark_result
@@ -85,18 +86,32 @@ class Site:
                 return found and found[1]
         return None
 
-    def note_power(self, name: str) -> str:
-        """Say that ``name`` is a power, for ``apart_from_power``; return it."""
-        self._function.powers.add(name)
+    def note_compound(self, name: str) -> str:
+        """Say that ``name`` is a power, a root or a quotient, for ``as_a_whole``; return it."""
+        self._function.compounds.add(name)
         return name
 
-    def apart_from_power(self, name: str) -> str:
-        """A value which, if it is a power, XLA cannot see to be one: it would compute ``log(x ** y)`` as
-        ``y * log(abs(x))``, which is another number for negative ``x`` and for ``1 ** inf``.
+    def note_moved(self, name: str, source: str) -> str:
+        """Say that ``name`` has the numbers of ``source`` in other places; return it."""
+        compounds = self._function.compounds
+        if source in compounds:
+            compounds.add(name)
+        return name
+
+    def as_a_whole(self, name: str, aval: ShapedArray) -> str:
+        """A value which, if it is a power, a root or a quotient, XLA cannot see to be one: it would compute
+        ``log(x ** y)`` as ``y * log(abs(x))``, another number for negative ``x`` and for ``1 ** inf``, and
+        ``x / (y / z)`` as ``x * z / y``, which overflows where no step of it does.
+
+        A rounding to the precision that the value has costs nothing, and keeps no loops apart.
         """
-        if name not in self._function.powers:
+        if name not in self._function.compounds or aval.kind not in "fc":
             return name
-        return self.emit(f"stablehlo.optimization_barrier {name} : {self.in_avals[0].mlir}")
+        if aval.kind == "c" or dtypes.itemsize_bits(aval.dtype) < 16:
+            return self.emit(f"stablehlo.optimization_barrier {name} : {aval.mlir}")
+        info = dtypes.finfo(aval.dtype)
+        form = f"format = e{info.nexp}m{info.nmant}"
+        return self.emit(f"stablehlo.reduce_precision {name}, {form} : {aval.mlir}")
 
     def line_of(self, name: str) -> str | None:
         """What was written for a value in this function, ``stablehlo.add %1, %2 : ...``; None for an
@@ -421,6 +436,7 @@ class Site:
         start, end = f"func.call @{symbol}({', '.join(names)}", f") {attributes}: ({', '.join(ins)}"
         at, end_of_line = len(function.lines), f") -> ({outs})"
         made = self.emit_all(f"{start}{end}{end_of_line}", len(jaxpr.outvars) + len(threaded))
+        function.compounds.update([made[i] for i in function.module.compounds[symbol]])
         if symbol in function.module.handing_on:
             function.stops = True
             function.module.unstoppable |= function.module.closed > 0

@@ -79,8 +79,9 @@ def unary(
                 return few_bits.in_wider(op, [x])[0]
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
         asked = accuracies.attribute(op.params.get("accuracy"))
-        x = op.apart_from_power(x) if name == "log" else x
-        return op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")
+        x = op.as_a_whole(x, op.out) if name == "log" else x
+        out = op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")
+        return op.note_compound(out) if name == "rsqrt" else out
 
     if hlo is not None:
         primitive.rule("lower")(lower_unary)
@@ -149,10 +150,14 @@ def binary(
     def lower_binary(op: Site, x: str, y: str) -> str:
         a, b = op.in_avals
         out = op.out
+        if name == "div":
+            x, y = op.as_a_whole(x, a), op.as_a_whole(y, b)
         if a.shape != b.shape:
             x, y = op.broadcast_operand(x, a, out.shape), op.broadcast_operand(y, b, out.shape)
         if complex_pick is not None and out.kind == "c":
             return op.write(lambda x, y: [complex_pick(x, y)], [out.strong()] * 2, [x, y])[0]
+        if name == "div":
+            return op.note_compound(op.emit(f"{hlo} {x}, {y} : {out.mlir}"))
         return op.emit(f"{hlo} {x}, {y} : {out.mlir}")
 
     if partials is not None:

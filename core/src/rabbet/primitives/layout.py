@@ -22,7 +22,8 @@ def lower_with(hlo: str, attributes: Callable[..., Any]) -> Callable[..., Any]:
     """A lowering ``hlo x, attributes : (in) -> out``."""
 
     def lower_structural(op: Site, x: str) -> str:
-        return op.emit(f"{hlo} {x}{attributes(op)} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+        out = op.emit(f"{hlo} {x}{attributes(op)} : ({op.in_avals[0].mlir}) -> {op.out.mlir}")
+        return op.note_moved(out, x)
 
     return lower_structural
 

@@ -99,7 +99,7 @@ def lower_pow(op: Site, x: str, y: str) -> str:
     x, y = op.broadcast_operand(x, a, op.out.shape), op.broadcast_operand(y, b, op.out.shape)
     if b.dtype != a.dtype:
         y = op.emit(f"stablehlo.convert {y} : ({b.update(shape=op.out.shape).mlir}) -> {op.out.mlir}")
-    return op.note_power(op.emit(f"stablehlo.power {x}, {y} : {op.out.mlir}"))
+    return op.note_compound(op.emit(f"stablehlo.power {x}, {y} : {op.out.mlir}"))
 
 
 @pow.rule("jvp")

@@ -1,4 +1,4 @@
-"""``hypot``, with a derivative in closed form."""
+"""``hypot``, with a derivative in closed form, and roots of what is a sum of squares."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
+
+
+def root_of_size(squared: Value) -> Value:
+    """The square root of what is not negative. Its derivative at 0 is 0, a subgradient."""
+    nothing = lax.eq(squared, 0)
+    root = lax.sqrt(lax.select(nothing, lax.full_like(squared, 1), squared))
+    return lax.select(nothing, lax.full_like(squared, 0), root)
 
 
 @fused
@@ -57,4 +64,4 @@ def length_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple
     return out, lax.add(*moved)
 
 
-__all__ = ["hypot"]
+__all__ = ["hypot", "root_of_size"]

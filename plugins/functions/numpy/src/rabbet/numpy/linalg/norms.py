@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
 from rabbet.extend.functions import fused
+from rabbet.numpy.elementwise.hypot import root_of_size
 from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals
 from rabbet.numpy.linalg.systems import inv
@@ -65,13 +66,6 @@ def kept(out: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return keep_dims(out, axes) if keepdims else out
 
 
-def root_of_size(squared: Value) -> Value:
-    """The square root of what is not negative. Its derivative at 0 is 0, a subgradient."""
-    nothing = lax.eq(squared, 0)
-    root = lax.sqrt(lax.select(nothing, lax.full_like(squared, 1), squared))
-    return lax.select(nothing, lax.full_like(squared, 0), root)
-
-
 def root_of_squares(x: Value, axes: tuple[int, ...]) -> Value:
     """The square root of the sum of squared sizes."""
     if x.dtype.kind == "c":
@@ -95,7 +89,11 @@ def vector_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:
         return largest(size, axes) if ord > 0 else smallest(name, size, axes)
     if ord == 1:
         return lax.reduce_sum(size, axes)
-    return lax.pow(lax.reduce_sum(lax.pow(size, float(ord)), axes), 1.0 / ord)
+    total = lax.reduce_sum(lax.pow(size, float(ord)), axes)
+    if ord < 0:
+        return lax.pow(total, 1.0 / ord)
+    nothing = lax.eq(total, 0)  # where the derivative is 0, a subgradient, not NaN
+    return lax.select(nothing, total, lax.pow(lax.select(nothing, lax.full_like(total, 1), total), 1.0 / ord))
 
 
 def matrix_size(name: str, x: Value, axes: tuple[int, ...], ord: Any) -> Value:

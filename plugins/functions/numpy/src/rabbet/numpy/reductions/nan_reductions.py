@@ -8,6 +8,7 @@ from typing import Any
 from rabbet import lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
+from rabbet.numpy.elementwise.hypot import root_of_size
 from rabbet.numpy.elementwise.logic import isnan
 from rabbet.numpy.elementwise.selection_and_rounding import choose_by
 from rabbet.numpy.reductions.cumulative import cumprod, cumsum
@@ -230,7 +231,7 @@ def nanstd(
       >>> rnp.nanstd(rnp.array([1.0, rnp.nan, 3.0]))
       Array(1., dtype=float32)
     """
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    return root_of_size(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import SymbolicDimension
 from rabbet.extend.transform import typeof
+from rabbet.numpy.elementwise.hypot import root_of_size
 from rabbet.numpy.elementwise.logic import truth
 from rabbet.numpy.reductions.reducing import STATIC, computed_in, converted, reduced, spread_to
 from rabbet.numpy.support.arguments import (
@@ -269,9 +270,7 @@ def std(
       Array(1.4142135, dtype=float32)
     """
     value, dtype = variance("std", a, axis, dtype, out, ddof, keepdims, where, correction, mean)
-    nothing = lax.eq(value, 0)  # where the derivative is 0, a subgradient, not NaN
-    root = lax.sqrt(lax.select(nothing, lax.full_like(value, 1), value))
-    return converted(lax.select(nothing, lax.full_like(value, 0), root), dtype)
+    return converted(root_of_size(value), dtype)
 
 
 __all__ = ["average", "mean", "std", "var"]

@@ -82,10 +82,16 @@ def norm(x):
 
 
 def inverse_of_bound(x):
-    """One over the Frobenius norm, which no singular value exceeds; 1 for a matrix of zeros."""
-    size = norm(x)
-    one = full_of_type(typeof(size).strong(), 1)
-    return lax.div(one, lax.select_n(lax.eq(size, 0.0), size, one))
+    """One over the Frobenius norm, which no singular value exceeds; 1 for a matrix of zeros.
+
+    The squares are those of elements by the largest one, so they are neither too large nor all too small.
+    """
+    n = typeof(x).ndim
+    largest = lax.stop_gradient(lax.reduce_max(lax.abs(x), axes=(n - 2, n - 1)))
+    one = full_of_type(typeof(largest).strong(), 1)
+    largest = lax.select_n(lax.eq(largest, 0.0), largest, one)
+    size = norm(times(x, lax.div(one, largest)))
+    return lax.div(lax.div(one, lax.select_n(lax.eq(size, 0.0), size, one)), largest)
 
 
 def step(x, a, b, c):
