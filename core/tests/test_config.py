@@ -126,10 +126,16 @@ def test_equal_traced_values_give_the_identical_key(config):
     assert config.traced_key() is before
 
 
+class Laying:
+    """What stands for a sharding, as far as settings know one."""
+
+    device_order = ()
+
+
 def another_value(setting):
     """A value of a setting that is not its default."""
     words = ("cpu", "warn", "high", "full", "strict", "O1", "INFO", "rbg", "log", "jaxpr", "wrap", "clamped",
-             "explicit", {"a": "b"})
+             "explicit", "everywhere", {"a": "b"}, Laying())
     for value in (True, False, 1, *words):
         try:
             with warnings.catch_warnings():

@@ -71,3 +71,11 @@ def test_what_is_known_of_a_kind_depends_on_its_settings():
         wide = [values.to_array(host).dtype.name for _ in range(3)]
     assert narrow == ["int32"] * 2 and wide == ["int64"] * 3
     assert values.to_array(host).dtype.name == "int32"
+
+
+def test_guards_hear_of_numbers_that_become_arrays_by_themselves():
+    x = rb.device_put(np.float32(1))
+    with rb.transfer_guard_host_to_device("disallow"):
+        assert float(x + 1) == 2.0 and float(rb.device_put(1.0)) == 1.0
+    with rb.transfer_guard_host_to_device("disallow_explicit"), pytest.raises(rb.errors.TransferError):
+        rb.device_put(1.0)

@@ -9,6 +9,7 @@ from rabbet.config.setting import (
     Setting,
     boolean,
     choice,
+    laying,
     names,
     number,
     pairs,
@@ -105,6 +106,12 @@ CORE_SETTINGS = (
             "default int holds it, its value modulo two to the number of bits."),
     Setting("mesh_axis_types", "auto", choice("auto", "explicit"),
         doc="The type of axes where make_mesh and AbstractMesh get no axis_types; explicit, as in JAX."),
+    Setting("mesh_rules", "named", choice("named", "everywhere"),
+            doc="What rb.set_mesh(mesh) does. named: specs alone are meant on the mesh. everywhere, as in "
+            "JAX: also what nobody placed is computed on all of its devices, and types tell the mesh."),
+    Setting("default_sharding", None, laying, traced=True,
+            doc="The sharding over several devices of programs whose arguments nobody placed; rb.set_mesh "
+            "sets it where mesh_rules is 'everywhere'."),
     Setting("index_rules", "checked", choice("checked", "clamped"), traced=True,
             doc="What static indices may be. checked, as in NumPy: an integer out of range is an IndexError, "
             "and a list is an array of positions. clamped, as in JAX: an integer out of range is treated as "

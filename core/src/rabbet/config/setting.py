@@ -236,6 +236,13 @@ def place(value: Any) -> Any:
     return value or None
 
 
+def laying(value: Any) -> Any:
+    # Shardings stand above this module, as devices do.
+    if value is not None and not hasattr(value, "device_order"):
+        raise ValueError("it is a Sharding over several devices, such as a NamedSharding")
+    return value
+
+
 def precision(value: Any) -> Any:
     # An enum member of lax (lax.Precision.HIGH) or a pair of them is passed on as it is; lax checks those.
     named = value is None or isinstance(value, str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,18 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
         body_consts=len(body.consts),
     )  # fmt: skip
     op = body.held((test.program, body.program), make)
-    return tree.unflatten(treedef, op(*test.consts, *body.consts, *leaves))
+    outs = op(*test.consts, *body.consts, *leaves)
+    return tree.unflatten(treedef, handed_on(body, leaves, outs))
+
+
+def handed_on(body: Any, leaves: Sequence[Any], outs: Sequence[Any]) -> list:
+    """The results of a loop, in which what every round hands on as it was is the value that went in: it does
+    not depend on the other values, and what ``vmap`` was given once for all examples stays so.
+    """
+    carried = body.program.invars[len(body.consts) :][: len(leaves)]
+    same = [a is b for a, b in zip(carried, body.program.outvars, strict=False)]
+    passed = [array_or_tracer(x) if s else out for x, s, out in zip(leaves, same, outs, strict=False)]
+    return [*passed, *outs[len(leaves) :]]
 
 
 def scan(
@@ -245,6 +256,7 @@ def named_scan(
     how = {"length": n, "reverse": bool(reverse), "unroll": n if unroll is True else max(int(unroll), 1)}
     make = lambda: scans.scan.op(jaxpr=body.program, consts=len(body.consts), carry=len(leaves), **how)
     outs = body.held((body.program, *how.values()), make)(*body.consts, *leaves, *x_leaves)
+    outs = handed_on(body, leaves, outs)
     return tree.unflatten(init_tree, outs[: len(leaves)]), tree.unflatten(parts[1], outs[len(leaves) :])
 
 

@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
+from rabbet.config import config
 from rabbet.errors import ShapeError
 from rabbet.messages.tracebacks import folded
 from rabbet.program.dimensions import SymbolicDimension, is_symbolic
@@ -198,6 +199,8 @@ class ShapedArray:
     def sharding(self) -> Unplaced:
         """How axes of a mesh that are part of the type cut its dimensions."""
         found = None if self.spread is None else self.spread.sharding(self)
+        if found is None and config.default_sharding is not None:
+            return config.default_sharding.of_types(self.ndim)
         return Unplaced(self.ndim) if found is None else found
 
     @property

@@ -72,6 +72,9 @@ def first(op: Any, args: Any) -> Any:
     places = places_of(op)
     arrays, device, committed = values.operands(op, args, places)
     key = tuple([a.spec for a in arrays]) or (device,)
+    if not places and (default := values.default_of(arrays, device)):
+        places = frozenset(default)
+        key = (*key, *default)
     found = op.programs.get(key)
     if found is None:
         own = op.primitive.rules.get("evaluate")

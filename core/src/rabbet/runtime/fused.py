@@ -339,7 +339,9 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
     spread = None
     if type(signature.device) is DeviceGroup:
         consts = bring_to(consts, signature.device)
-        spread = program_shardings.spread_of([*consts, *signature.arrays], signature.device)
+        arrays = [*consts, *signature.arrays]
+        default = values.default_of(arrays, signature.device)
+        spread = program_shardings.spread_of(arrays, signature.device, None, default)
     lowering = program.lower(body, signature.device.platform, body.name, spread=spread)
     made = program.compile(lowering, signature.device)
     return _Compiled(made, signature.committed, consts, treedef)

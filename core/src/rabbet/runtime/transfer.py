@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import tree
-from rabbet.errors import ArgumentError
+from rabbet.errors import ArgumentError, ShardingError
 from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.primitives.memory_spaces import moved
 from rabbet.program.avals import ShapedArray
@@ -120,6 +120,11 @@ def obey_sharding(who: str, x: Value, sharding: Sharding | str | None, name: str
         return x
     if not isinstance(sharding, Sharding) and not hasattr(type(sharding), "__sharding__"):
         raise TypeError(f"{who}: {name} must be None or a Sharding, such as x.sharding; got {sharding!r:.60}")
+    if getattr(sharding, "other_memory", None) is not None and not sharding.has_devices:
+        raise ShardingError(
+            f"{who}: {name} names the memory {sharding.other_memory!r} on a mesh without devices, which has "
+            "none\n  to fix: give a NamedSharding on a Mesh, or move the result, with rb.device_put"
+        )
     device = as_place(sharding, f"{who}: {name}")
     if device is None:
         return x
@@ -271,7 +276,7 @@ def put_leaf(x: Any, device: Any, may_alias: bool = True) -> Value:
     asked = transfer_guards.asked
     before, asked.explicitly = asked.explicitly, True  # as `explicit` does it, in half of its time
     try:
-        array = to_array(x if device is None or type(x) is not Array else added_up(x), device)
+        array = to_array(x if device is None or type(x) is not Array else added_up(x), device, alone=True)
         if type(x) is not np.ndarray and array.raw.is_deleted():
             raise array.deleted()
         out = array if device is None else copy_to_device(array, device, True)

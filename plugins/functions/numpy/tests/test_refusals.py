@@ -106,3 +106,14 @@ def test_a_view_in_64_bits_is_what_the_settings_say():
     override = rb.config.override(explicit_x64_dtypes="warn", enable_x64=False)
     with override, pytest.warns(UserWarning, match="int64"):
         assert pair.view("int64").dtype == "int32"
+
+
+@pytest.mark.parametrize("number", [1, 1.0, True, 1j, np.float32(1), np.int8(1), np.array(1.0)])
+def test_a_number_that_becomes_an_array_by_itself_is_a_transfer(number):
+    x = rb.device_put(np.float32(1))
+    for make in (rnp.array, rnp.asarray, rnp.complex64):
+        with rb.transfer_guard_host_to_device("disallow"), pytest.raises(rb.errors.TransferError):
+            make(number)
+        with rb.transfer_guard_host_to_device("disallow"):
+            assert (x + 2).tolist() == 3.0 and rnp.where(x > 0, 1.0, 2.0).tolist() == 1.0
+            rb.jit(lambda x, make=make: x + make(number))(x)

@@ -43,6 +43,11 @@ def message(fn, *args, errors=user_checks):
     return text
 
 
+def whole_message(fn, *args):
+    """The message of an error, with its place."""
+    return checkify.checkify(fn)(*args)[0].get()
+
+
 def test_a_check_is_returned():
     error, out = checkify.checkify(positive)(-1.0)
     assert float(out) == -2.0
@@ -136,9 +141,10 @@ X = np.float32([3, -1, 2, -5])
 
 
 def test_checkify_of_vmap_says_which_example():
-    assert message(rb.vmap(positive), X) == "at mapped index 1: not positive: -1.0"
+    assert whole_message(rb.vmap(positive), X).endswith(f"{HERE}:{LINE}, at mapped index 1)")
+    assert message(rb.vmap(positive), X) == "not positive: -1.0"
     nested = rb.vmap(rb.vmap(positive))
-    assert message(nested, X.reshape(2, 2)) == "at mapped index 0, 1: not positive: -1.0"
+    assert whole_message(nested, X.reshape(2, 2)).endswith(", at mapped index 0, 1)")
     assert message(rb.vmap(positive), abs(X)) is None
     assert message(rb.vmap(positive), X[:0]) is None
 
@@ -160,12 +166,28 @@ def test_the_errors_of_a_batch_can_be_thrown_inside():
         error.throw()
         return out
 
-    assert message(outer, X) == "at mapped index 1: not positive: -1.0"
+    assert message(outer, X) == "not positive: -1.0"
+    assert whole_message(outer, X).endswith(", at mapped index 1)")
 
 
 def test_vmapped_loops():
     fn = rb.vmap(lambda x: lax.scan(lambda c, i: (c - 1, positive(c)), x, None, 3)[0])
-    assert message(fn, X + 2) == "at mapped index 3: not positive: -3.0"
+    assert message(fn, X + 2) == "not positive: -3.0"
+    assert whole_message(fn, X + 2).endswith(", at mapped index 3)")
+
+
+def test_the_message_of_stacked_errors_begins_as_it_was_written():
+    def step(total, x):
+        error, x = checkify.checkify(positive)(x)
+        return total, (x, error)
+
+    def outer(x):
+        _, (out, errors) = lax.scan(step, None, x)
+        checkify.check_error(errors)
+        return out
+
+    assert whole_message(outer, X).startswith("not positive: -1.0 (")
+    assert message(outer, abs(X)) is None
 
 
 # ----------------------------------------------------------------------------------------------- derivatives

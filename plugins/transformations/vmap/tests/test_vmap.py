@@ -313,3 +313,18 @@ def test_nodes_that_look_at_what_they_hold():
         lambda number, leaves: Held(leaves[0] if leaves else number),
     )
     np.testing.assert_array_equal(rb.vmap(Held)(X).x, X)
+
+
+def test_what_a_loop_hands_on_stays_the_same_for_all_examples():
+    ways = {
+        "scan": lambda x, y: lax.scan(lambda c, _: ((c[0] + x, c[1]), None), (x, y), length=2)[0][1],
+        "fori_loop": lambda x, y: lax.fori_loop(0, 2, lambda i, c: (c[0] + x, c[1]), (x, y))[1],
+        "while_loop": lambda x, y: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1]), (x, y))[1],
+        "scan in cond": lambda x, y: lax.cond(x < 1, *[lambda y: lax.scan(same, y, length=1)[0]] * 2, y),
+    }
+    same = lambda c, _: (c, None)
+    y = np.float32([3, 4])
+    for name, f in ways.items():
+        out = rb.vmap(f, (0, None), None)(np.arange(3, dtype=np.float32), y)
+        assert out.tolist() == [3, 4], name
+        assert rb.jit(lambda x, f=f: f(x, y))(1.0).tolist() == [3, 4], name

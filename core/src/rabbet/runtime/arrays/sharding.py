@@ -60,6 +60,13 @@ class Sharding:
         """
         return None
 
+    def refuse_others(self, others: Any) -> None:
+        """As ``config.default_sharding``: refuse shardings of arguments that do not go with it."""
+
+    def of_types(self, ndim: int) -> Any:
+        """As ``config.default_sharding``: what the type of an array of which no dimension is cut says."""
+        return self
+
     def refuse_unsettled(self, who: Any) -> None:
         """Refuse a sharding that leaves something to the compiler, where ``who`` needs all of it."""
 

@@ -20,6 +20,7 @@ from rabbet.runtime.arrays import callback_errors, ownership, transfer_guards
 from rabbet.runtime.arrays.array import Array, from_host, put_whole, spread
 from rabbet.runtime.arrays.host_parts import refuse_addends
 from rabbet.runtime.arrays.placement import placement
+from rabbet.runtime.arrays.sharding import EverywhereSharding
 from rabbet.runtime.jaxlib import adapter, dlpack, raw_values
 from rabbet.runtime.platforms.device_groups import DeviceGroup
 from rabbet.runtime.platforms.devices import default_device
@@ -127,12 +128,14 @@ def to_array(
     dtype: DType | None = None,
     *,
     shared: bool = False,
+    alone: bool = False,
 ) -> Value:
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
     ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
-    a program, is not donated and is not returned.
+    a program, is not donated and is not returned. With ``alone``, a number is an array by itself and no part
+    of an operation, so transfer guards count it.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -146,6 +149,9 @@ def to_array(
     kind = type(x)
     if kind is Array:
         return x
+    if alone and config.transfer_guard_host_to_device is not None and not np.ndim(x):
+        aval = typeof(x) if dtype is None else ShapedArray((), dtype)
+        transfer_guards.to_device(aval, device or default_device())
     if dtype is None:
         if kind is np.ndarray or kind in NUMPY_NUMBERS:
             device = device or default_device()
@@ -326,7 +332,31 @@ def common_device(values: Any, what: Any, name: Any = "argument {}".format, plac
         return found, True
     if nameless:
         return nameless[0].group, True  # it says what to do
+    default = config.default_sharding
+    if default is not None:
+        return default.group, True
     return default_device(), False
+
+
+def default_of(arrays: Any, device: Any) -> tuple:
+    """``config.default_sharding`` in a tuple, where it says how a program of these arrays on ``device`` is
+    laid out: nobody has placed them, or there are none. Else an empty one.
+
+    Raises:
+      ShardingError: for an array on another mesh with axes of type ``Explicit``.
+
+    Example:
+      >>> from rabbet.extend.sharding import EverywhereSharding, default_of, device_group
+      >>> everywhere = EverywhereSharding(device_group(tuple(rb.devices()[:1])))
+      >>> with rb.config.override(default_sharding=everywhere):
+      ...     default_of([], everywhere.group) == (everywhere,)
+      True
+    """
+    default = config.default_sharding
+    if default is None or device is not default.group:
+        return ()
+    default.refuse_others([a.spec.layout for a in arrays])
+    return (default,) if all(type(a.spec.layout) is EverywhereSharding for a in arrays) else ()
 
 
 def is_only(device: DeviceGroup | Device, group: DeviceGroup | Device) -> bool:

@@ -15,6 +15,8 @@ DEFAULTS = {
     "index_rules": "clamped",
     # make_mesh and AbstractMesh make axes of type Explicit.
     "mesh_axis_types": "explicit",
+    # set_mesh says where programs run whose arguments nobody placed.
+    "mesh_rules": "everywhere",
     # Loops and branches outside of jit trace their functions once: libraries count the traces.
     "keep_bodies": True,
 }

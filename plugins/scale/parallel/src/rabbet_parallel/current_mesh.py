@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
+from rabbet import config
 from rabbet.errors import ArgumentError, NoMeshError
 from rabbet.extend.functions import folded, is_evaluating
 
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Entered, Mesh, current
+from rabbet_parallel.operations import operations
+from rabbet_parallel.partition_spec import PartitionSpec
 
 
 class set_mesh(AbstractContextManager):
@@ -34,13 +37,22 @@ class set_mesh(AbstractContextManager):
                 "set_mesh within a traced function would stay behind it or be forgotten; set the "
                 "mesh outside, or name it in the shardings"
             )
-        self.override = current.within(mesh)
+        self.override = current.within(mesh, **placing(mesh))
 
     def __enter__(self) -> Any:
         return current.innermost
 
     def __exit__(self, *error: Any) -> None:
         self.override.__exit__()
+
+
+def placing(mesh: Any) -> dict:
+    """The settings by which what nobody placed lies over a mesh, where ``config.mesh_rules`` says so."""
+    if config.mesh_rules == "named" or isinstance(mesh, AbstractMesh):
+        return {}
+    if mesh is None or not mesh.axis_names:
+        return {"default_sharding": None}
+    return {"default_sharding": operations.sharding_on(mesh, PartitionSpec())}
 
 
 class use_mesh(set_mesh):
@@ -59,7 +71,7 @@ class use_mesh(set_mesh):
         self.mesh = mesh
 
     def __enter__(self) -> Any:
-        self.override = current.within(self.mesh)
+        self.override = current.within(self.mesh, **placing(self.mesh))
         return self.mesh
 
 

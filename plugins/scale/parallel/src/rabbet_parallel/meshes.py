@@ -79,9 +79,9 @@ class Current(threading.local):
         """Go back to the one before."""
         self.entered.pop().__exit__()
 
-    def within(self, mesh: Any) -> Any:
-        """Make a mesh the current one; a context manager that has been entered."""
-        override = rb.config.override(meshes=(*self.meshes, mesh))
+    def within(self, mesh: Any, **further: Any) -> Any:
+        """Make a mesh the current one, with ``further`` settings; a context manager that has been entered."""
+        override = rb.config.override(meshes=(*self.meshes, mesh), **further)
         override.__enter__()
         return override
 

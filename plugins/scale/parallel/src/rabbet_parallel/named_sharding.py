@@ -10,7 +10,7 @@ from rabbet.errors import ShardingError
 from rabbet.extend.functions import folded
 from rabbet.extend.sharding import Sharding, with_part
 
-from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh
+from rabbet_parallel.current_mesh import get_abstract_mesh, mesh_in_use, needed_mesh
 from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, spread_of
 from rabbet_parallel.meshes import AbstractMesh, Mesh
 from rabbet_parallel.operations import operations, provides
@@ -134,6 +134,21 @@ class NamedSharding(Sharding):
     def addends(self) -> Any:
         """The axes along which each device holds an addend of the values."""
         return self._spec.unreduced
+
+    def refuse_others(self, others: Any) -> None:
+        """See ``Sharding.refuse_others``: over axes of type ``Explicit`` all lie on one mesh."""
+        for other in others:
+            mesh = getattr(other, "mesh", self._mesh)
+            if mesh.explicit_axes and self._mesh.explicit_axes and mesh.shape_tuple != self._mesh.shape_tuple:
+                raise ShardingError(
+                    f"an argument lies on {mesh}, and the mesh that is set is {self._mesh}\n"
+                    "  to fix: bring it there, rb.device_put(x, P(...)), or set its mesh around the call"
+                )
+
+    def of_types(self, ndim: int) -> Any:
+        """See ``Sharding.of_types``: it is whole on the mesh that is set."""
+        mesh = get_abstract_mesh()
+        return NamedSharding(self._mesh.abstract_mesh if mesh.empty else mesh, PartitionSpec(*[None] * ndim))
 
     def entries(self, ndim: Any) -> Any:
         """The spec with an entry for each of ``ndim`` dimensions."""

@@ -42,8 +42,10 @@ def test_errors_of_devices(way):
     assert error.get() is None
     np.testing.assert_allclose(out, np.log(GOOD), rtol=1e-6)
     error, out = checked(rnp.array(NEGATIVE))
-    assert "mapped index 1: nan" in error.get() and np.isnan(np.asarray(out)).tolist() == [0, 1, 0, 1]
-    assert "mapped index 2: 20.0 is too large" in checked(rnp.array(LARGE))[0].get()
+    assert "nan" in error.get() and error.get().endswith(", at mapped index 1)")
+    assert np.isnan(np.asarray(out)).tolist() == [0, 1, 0, 1]
+    text = checked(rnp.array(LARGE))[0].get()
+    assert text.startswith("20.0 is too large") and text.endswith(", at mapped index 2)")
 
 
 def test_what_failed_before_goes_first():
@@ -55,7 +57,7 @@ def test_what_failed_before_goes_first():
 
     checked = checkify.checkify(program)
     assert checked(-rnp.array(LARGE))[0].get().startswith("before")
-    assert "mapped index 2: 20.0" in checked(rnp.array(LARGE))[0].get()
+    assert checked(rnp.array(LARGE))[0].get().startswith("20.0 is too large")
     assert checked(rnp.array(GOOD))[0].get().startswith("after")
 
 

@@ -64,3 +64,9 @@ def test_parts_lie_where_the_whole_does(kind):
     ]
     np.testing.assert_array_equal(np.concatenate([p.data for p in parts]), np.arange(16))
     np.testing.assert_array_equal(parts[3].data + 1, [7, 8])
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_result_in_a_memory_of_no_device(kind):
+    with rb.set_mesh(MESH), pytest.raises(ValueError, match=f"out_sharding names the memory '{kind}' on a mesh"):
+        rnp.full(8, 0, out_sharding=NamedSharding(MESH.abstract_mesh, P("x"), memory_kind=kind))

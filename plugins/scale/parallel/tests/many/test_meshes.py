@@ -205,3 +205,32 @@ def test_parts_of_another_dtype_than_asked_for():
     rows = NamedSharding(rb.make_mesh((2,), ("x",)), P("x"))
     with pytest.raises(ValueError, match=r"the dtypes \['float32'\], and int32 was asked for"):
         rb.make_array_from_callback((2,), rows, lambda i: np.ones(2, np.float32)[i], dtype=np.int32)
+
+
+def test_a_mesh_that_is_set_may_say_where_everything_is_computed():
+    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=AxisType.Explicit)
+    outside, key = rb.device_put(np.ones(4, np.float32)), rb.random.key(0, impl="rbg")
+    assert (outside + 1).sharding.device_set == {rb.devices()[0]}
+    with rb.config.override(mesh_rules="everywhere"), rb.set_mesh(mesh):
+        whole = NamedSharding(mesh, P(None))
+        made = [
+            rb.jit(lambda: rb.random.uniform(key, (4,)))(), rb.jit(lambda x: x + 1)(np.ones(4)),
+            rb.jit(lambda x: x)(outside), rb.numpy.ones(4), rb.numpy.linspace(0, 1, 4) * 2, outside * 3,
+        ]  # fmt: skip
+        assert [x.sharding for x in made] == [whole] * len(made) and all(x.committed for x in made)
+        cut = rb.device_put(np.ones((8, 4), np.float32), P("x"))
+        assert rb.jit(lambda x, y: x + y)(cut, outside).sharding.spec == P("x", None)
+        told = []
+        rb.jit(lambda x: told.append(rb.typeof(x).sharding) or x)(outside)
+        assert told == [NamedSharding(mesh.abstract_mesh, P(None))]
+        other = NamedSharding(rb.make_mesh((8,), ("z",), axis_types=AxisType.Explicit), P())
+        elsewhere = rb.device_put(np.ones(4, np.float32), other)
+        for f in (lambda x: x - 1, rb.jit(lambda x: x - 1)):
+            with pytest.raises(ShardingError, match=r"lies on .*'z': 8.*mesh that is set is .*'x': 4"):
+                f(elsewhere)
+        assert rb.device_put(elsewhere, P()).sharding.mesh == mesh
+        with rb.set_mesh(None):
+            assert rb.jit(lambda x: x - 1)(np.ones(4)).sharding.device_set == {rb.devices()[0]}
+    with rb.set_mesh(mesh):
+        assert rb.jit(lambda: rb.numpy.ones(4))().sharding.device_set == {rb.devices()[0]}
+    assert rb.typeof(outside).sharding.mesh.empty

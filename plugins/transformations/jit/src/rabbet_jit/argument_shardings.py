@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from rabbet import Array, device_put, tree
+from rabbet import Array, config, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
@@ -17,6 +17,7 @@ from rabbet.extend.sharding import (
     Spread,
     as_place,
     bring_to,
+    default_of,
     device_group,
     is_described,
     places_in,
@@ -274,7 +275,10 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     if jitted.device is not None and not places:
         return jitted.device, True, bring_to(leaves, jitted.device)
     place, committed = common_device(leaves, jitted.fun, name, places=places)
-    return place, committed, bring_to(leaves, place)
+    leaves = bring_to(leaves, place)
+    if not places:
+        default_of(leaves, place)  # which refuses arguments that do not go with it
+    return place, committed, leaves
 
 
 def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
@@ -291,6 +295,10 @@ def spread_for(traced: Traced, wanted: list[Sharding | None]) -> Spread | None:
         asked = [None if on_one_device(s) else s for s in asked]
         wanted = [w if s is None else s for s, w in zip(asked, wanted, strict=True)]
     places = [*places_for(program, layouts), *[s for s in wanted if s is not None]]
+    default = config.default_sharding
+    if default is not None and traced.device is None and (places or not wanted):
+        everywhere = EverywhereSharding(default.group)
+        places += [default] if all(s == everywhere for s in places) else []
     if not places:
         return None
     if any(s.has_devices for s in places):

@@ -10,7 +10,7 @@ import numpy as np
 
 from rabbet import Array, device_put, dtypes, lax
 from rabbet.errors import DTypeError
-from rabbet.extend.functions import is_python_scalar, obeys_out_sharding, to_array
+from rabbet.extend.functions import is_evaluating, is_python_scalar, obeys_out_sharding, to_array
 from rabbet.extend.primitive import keep_apart
 from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import Interpreter, Tracer, array_of, typeof
@@ -123,9 +123,10 @@ def converted(x: Any, dtype: DType | None) -> Any:
     if type(x) is Array or type(x) is Tracer:
         return x if dtype is None or x.dtype == dtype else lax.convert_element_type(x, dtype)
     if is_python_scalar(x):
+        alone = is_evaluating(alone=True)
         if dtype is None:
-            return to_array(x)
-        return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype)
+            return to_array(x, alone=alone)
+        return to_array(dtypes.numpy_scalar(x, dtype), dtype=dtype, alone=alone)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(x, dtype)
     if isinstance(x, (list, tuple, range)):
@@ -174,8 +175,8 @@ def from_numpy(x: Any, dtype: DType | None) -> Value:
         )
     typeof(x)  # refuses what is no array of ours, as those with a mask
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
-        return to_array(x)
-    return to_array(cast_numpy(x, dtype), dtype=dtype)
+        return to_array(x, alone=is_evaluating(alone=True))
+    return to_array(cast_numpy(x, dtype), dtype=dtype, alone=is_evaluating(alone=True))
 
 
 def cast_numpy(x: np.ndarray, dtype: DType) -> np.ndarray:

@@ -109,16 +109,16 @@ class Site(NamedTuple):
     key: tuple
     where: str
 
-    def describe(self, values):
-        """The error's message, for its values as NumPy arrays."""
+    def describe(self, values, behind=""):
+        """The error's message, for its values as NumPy arrays; ``behind`` comes after the place."""
         paths = tree.leaf_paths(self.structure)
         # A number as its digits; within a tree, which shows its parts by repr, as an array.
         parts = [v[()] if len(path) == 2 else device_put(v) for v, path in zip(values, paths, strict=True)]
         args, kwargs = tree.unflatten(self.structure, parts)
         text = self.message.format(*args, **kwargs)
         if self.kind is FailedCheckError:
-            return f"{text} (`check` failed at {self.where})"
-        return f"{text} (at {self.where})"
+            return f"{text} (`check` failed at {self.where}{behind})"
+        return f"{text} (at {self.where}{behind})"
 
 
 _by_code = {}

@@ -85,8 +85,8 @@ def _exception(keys, slots, code, at):
     values = [x[at] for x in slots[keys.index(site.key)]] if site.key else []
     inside = [slot[0][at] for key, slot in zip(keys, slots, strict=True) if is_mapped(key)]
     indices = [_listed(i) for i in inside if (i >= 0).all()]
-    prefix = f"at mapped index {', '.join(indices)}: " if indices else ""
-    return site.kind(prefix + site.describe(values))
+    behind = f", at mapped index {', '.join(indices)}" if indices else ""
+    return site.kind(site.describe(values, behind))
 
 
 def _on_host(x):

@@ -7,7 +7,6 @@ from rabbet.extend.wrapping import wraps
 
 ABSENT = "ErrorCategory"
 PLACE = re.compile(r"\(`check` failed at [^)]*\)$")
-INDEX = re.compile(r"^at mapped index [\d, ]+: ")
 
 
 @wraps(_checkify.check_error)
@@ -15,7 +14,7 @@ def check_error(error):
     try:
         _checkify.check_error(error)
     except _checkify.JaxRuntimeError as raised:
-        raise type(raised)(INDEX.sub("", PLACE.sub("(`check` failed)", str(raised)))) from None
+        raise type(raised)(PLACE.sub("(`check` failed)", str(raised))) from None
 
 
 __all__ = ["check_error"]
