@@ -120,7 +120,7 @@ def obey_sharding(who: str, x: Value, sharding: Sharding | str | None, name: str
         return x
     if not isinstance(sharding, Sharding) and not hasattr(type(sharding), "__sharding__"):
         raise TypeError(f"{who}: {name} must be None or a Sharding, such as x.sharding; got {sharding!r:.60}")
-    if getattr(sharding, "other_memory", None) is not None and not sharding.has_devices:
+    if isinstance(sharding, Sharding) and sharding.other_memory is not None and not sharding.has_devices:
         raise ShardingError(
             f"{who}: {name} names the memory {sharding.other_memory!r} on a mesh without devices, which has "
             "none\n  to fix: give a NamedSharding on a Mesh, or move the result, with rb.device_put"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rabbet import config
+import rabbet as rb
 from rabbet.errors import ArgumentError, NoMeshError
 from rabbet.extend.functions import folded, is_evaluating
 
@@ -48,7 +48,7 @@ class set_mesh(AbstractContextManager):
 
 def placing(mesh: Any) -> dict:
     """The settings by which what nobody placed lies over a mesh, where ``config.mesh_rules`` says so."""
-    if config.mesh_rules == "named" or isinstance(mesh, AbstractMesh):
+    if rb.config.mesh_rules == "named" or isinstance(mesh, AbstractMesh):
         return {}
     if mesh is None or not mesh.axis_names:
         return {"default_sharding": None}

@@ -68,5 +68,5 @@ def test_parts_lie_where_the_whole_does(kind):
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_result_in_a_memory_of_no_device(kind):
-    with rb.set_mesh(MESH), pytest.raises(ValueError, match=f"out_sharding names the memory '{kind}' on a mesh"):
+    with rb.set_mesh(MESH), pytest.raises(ValueError, match=f"names the memory '{kind}' on a mesh"):
         rnp.full(8, 0, out_sharding=NamedSharding(MESH.abstract_mesh, P("x"), memory_kind=kind))
