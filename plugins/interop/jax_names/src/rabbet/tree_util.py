@@ -360,8 +360,10 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Any:
-        # functools.partial would merge with a partial inside, and turn its static arguments into children.
-        if isinstance(func, functools.partial) and not isinstance(func, Partial):
+        # functools.partial would merge with a partial inside, and turn its static arguments into children;
+        # not with what wraps another function, as what `jit` returns does.
+        whole = isinstance(func, Partial) or hasattr(func, "__wrapped__")
+        if isinstance(func, functools.partial) and not whole:
             func = _Opaque(func)
         return super().__new__(cls, func, *args, **kw)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
 
+    from rabbet_jit.compiled_function import CompiledFunction
     from rabbet_jit.stages import Lowered, Traced
 
 disable_jit = config.context("disable_jit")
@@ -112,7 +113,8 @@ def jit(
         raise ValueError(f"jit of {describe_function(fun)}: {sorted(both)} cannot be both static and donated")
     if compiler_options is not None:
         compiler_options = normalize_compiler_options(compiler_options)
-    return caller(Jitted(fun, statics, donated, keep_unused, device, inline, compiler_options, layouts, said))
+    asked = fun, statics, donated, keep_unused, device, inline, compiler_options, layouts, said
+    return Jitted(*asked).function()
 
 
 def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Layouts | None, ...]:
@@ -170,12 +172,11 @@ class Jitted(Asked):
         self.asked.keeper = weakref.WeakMethod(self.keep)
         self.programs = kept_traces.programs(self.fun, self.statics)
         if shared is None or shared.quick is None:
-            self.runners, self.compiled, self.quick = {}, {}, Quick(self)
+            self.runners, self.compiled, self.quick = {}, {}, Quick()
             if shared is not None:
                 shared.runners, shared.compiled, shared.quick = self.runners, self.compiled, self.quick
         else:
             self.runners, self.compiled, self.quick = shared.runners, shared.compiled, shared.quick
-            self.quick.belongs_to(self)
         self.split = Split(self.statics)
         on_clear_caches(Jitted.clear_cache, of=self)
 
@@ -184,6 +185,10 @@ class Jitted(Asked):
         if getattr(named, "jitted", None) is self:  # the name of a decorated function is that of its `jit`
             return operator.attrgetter("jitted"), (named,)
         return Jitted, self.asked.__reduce__()[1]
+
+    def function(self) -> CompiledFunction:
+        """What users call."""
+        return caller(self)
 
     def in_all(self) -> tuple[Any, ...]:
         """All that was asked of it, but for the function and shardings, as a key."""
@@ -384,7 +389,7 @@ class Jitted(Asked):
         return f"<jit of {describe_function(self.fun)}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What notebooks and IPython show of the function that ``jit`` returns, which is a plain function."""
+        """What notebooks and IPython show of the function that ``jit`` returns."""
         from rabbet_jit import shown
 
         return {"text/plain": shown.text(self), "text/html": shown.html(self)}

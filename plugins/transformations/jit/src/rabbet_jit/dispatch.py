@@ -6,8 +6,6 @@ Anything unusual (a signature not seen before, a transformation that is running)
 from __future__ import annotations
 
 import functools
-import operator
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from rabbet.extend.backend import call_by_placements, program_entry
 from rabbet.extend.functions import to_array
 from rabbet.extend.wrapping import is_of_handler
 
+from rabbet_jit.compiled_function import CompiledFunction
 from rabbet_jit.signature import Static
 
 if TYPE_CHECKING:
@@ -52,40 +51,20 @@ class Trees(dict):
         self[treedef] = programs, tuple(sorted({*numbers, *places}))
 
 
-class Fixed(dict):
-    """Programs by static values, each with its ``Trees``; ``owners`` are the functions, held weakly."""
-
-    __slots__ = ("owners",)
-    owners: Any
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return operator.attrgetter("quick.fixed"), (next(iter(self.owners)),)
-
-
 class Quick(dict):
     """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
     ``args``, in ``named`` by pytrees of ``(args, kwargs)``, in ``fixed`` by static values and then by pytrees
-    of the other arguments. Where the function is sent to another process, they stay here.
+    of the other arguments.
 
     There is something in ``apart`` while calls are not looked up as calls on arrays at all: because of
     pytrees, or since the last call had a number or a NumPy array. To find out by an exception takes longer.
     """
 
-    __slots__ = ("apart", "fixed", "named", "owners", "trees")
+    __slots__ = ("apart", "fixed", "named", "trees")
 
-    def __init__(self, owner: Any) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        # Not held: a function that is dropped gives its programs back at once.
-        self.owners: Any = weakref.WeakSet([owner])
-        self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), Fixed(), []
-        self.fixed.owners = self.owners
-
-    def belongs_to(self, owner: Any) -> None:
-        """Say that one more jitted function looks its programs up here."""
-        self.owners.add(owner)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return operator.attrgetter("quick"), (next(iter(self.owners)),)
+        self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), {}, []
 
     def remember(
         self, args: tuple[Any, ...], kwargs: dict[Any, Any], leaves: list[Any], key: Any, run: Any
@@ -234,6 +213,4 @@ def caller(jitted: Any) -> Any:
     call = call_by_placements(
         jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees
     )
-    names = ("trace", "lower", "eval_shape", "clear_cache", "cache_size", "_cache_size", "_repr_mimebundle_")
-    vars(call).update(jitted=jitted, **{name: getattr(jitted, name) for name in names})
-    return call
+    return CompiledFunction(call, jitted)
