@@ -12,7 +12,6 @@ from rabbet.runtime.array_parts import bring_to, from_host_parts, join_arrays
 from rabbet.runtime.arrays.array import Shard
 from rabbet.runtime.arrays.memory_order import OrderedSharding, in_order
 from rabbet.runtime.arrays.sharding import EverywhereSharding, Sharding, SingleDeviceSharding, TiledSharding
-from rabbet.runtime.arrays.values import default_of
 from rabbet.runtime.compilation.program_shardings import Spread, spread_of
 from rabbet.runtime.jaxlib.shared_memory import to_donate
 from rabbet.runtime.platforms.device_groups import DeviceGroup, device_group
@@ -33,7 +32,6 @@ __all__ = [
     "TiledSharding",
     "as_place",
     "bring_to",
-    "default_of",
     "device_group",
     "fitted_over",
     "from_host_parts",

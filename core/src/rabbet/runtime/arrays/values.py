@@ -344,13 +344,6 @@ def default_of(arrays: Any, device: Any) -> tuple:
 
     Raises:
       ShardingError: for an array on another mesh with axes of type ``Explicit``.
-
-    Example:
-      >>> from rabbet.extend.sharding import EverywhereSharding, default_of, device_group
-      >>> everywhere = EverywhereSharding(device_group(tuple(rb.devices()[:1])))
-      >>> with rb.config.override(default_sharding=everywhere):
-      ...     default_of([], everywhere.group) == (everywhere,)
-      True
     """
     default = config.default_sharding
     if default is None or device is not default.group:

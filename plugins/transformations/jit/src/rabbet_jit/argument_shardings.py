@@ -17,7 +17,6 @@ from rabbet.extend.sharding import (
     Spread,
     as_place,
     bring_to,
-    default_of,
     device_group,
     is_described,
     places_in,
@@ -275,9 +274,9 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     if jitted.device is not None and not places:
         return jitted.device, True, bring_to(leaves, jitted.device)
     place, committed = common_device(leaves, jitted.fun, name, places=places)
-    leaves = bring_to(leaves, place)
-    if not places:
-        default_of(leaves, place)  # which refuses arguments that do not go with it
+    leaves, default = bring_to(leaves, place), config.default_sharding
+    if not places and default is not None and place is default.group:
+        default.refuse_others([x.spec.layout for x in leaves])
     return place, committed, leaves
 
 
