@@ -72,6 +72,24 @@ def test_importing_rabbet_loads_no_plugin_and_nothing_heavy():
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
+def test_importing_rabbet_takes_no_library_that_it_uses_later_or_never():
+    done = python(
+        "import sys, numpy, jaxlib; before = set(sys.modules); import rabbet;"
+        "later = ('logging', 'hashlib', 'json', 'zlib', 'queue', 'graphlib', 'sysconfig', 'ml_dtypes',"
+        " 'traceback', 'jaxlib.xla_client');"
+        "print([m for m in later if m in sys.modules and m not in before])"
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+@pytest.mark.needs("numpy", "random")
+def test_numpy_jit_grad_and_random_take_no_factorizations_before_they_are_used():
+    done = python(
+        "import sys, rabbet as rb, rabbet.numpy; rb.random; print('rabbet.lax.linalg' in sys.modules)"
+    )
+    assert done.stdout.strip() == "False", done.stdout + done.stderr
+
+
 def test_importing_starts_no_device():
     done = python(
         "import rabbet; from rabbet.runtime.platforms import devices;"

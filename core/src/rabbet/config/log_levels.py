@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
+from typing import TYPE_CHECKING
 
 from rabbet.config import config
+
+if TYPE_CHECKING:
+    import logging
 
 NAMES = ("logging_level", "debug_log_modules")
 
@@ -20,12 +23,21 @@ def follow() -> None:
 
 def apply() -> None:
     """Set the levels of the loggers."""
-    logging.getLogger("rabbet").setLevel(config.logging_level)
+    import logging
+
+    logger().setLevel(config.logging_level)
     for name in config.debug_log_modules or ():
-        logger = logging.getLogger(name)
-        logger.setLevel(logging.DEBUG)
-        if not logger.hasHandlers():
-            logger.addHandler(logging.StreamHandler())
+        named = logging.getLogger(name)
+        named.setLevel(logging.DEBUG)
+        if not named.hasHandlers():
+            named.addHandler(logging.StreamHandler())
 
 
-__all__ = ["follow"]
+def logger() -> logging.Logger:
+    """The logger of Rabbet. Most processes log nothing, so `logging` is imported with the first record."""
+    import logging
+
+    return logging.getLogger("rabbet")
+
+
+__all__ = ["follow", "logger"]

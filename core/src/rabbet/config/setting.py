@@ -112,9 +112,14 @@ class Alias:
         return (self.setting,) if isinstance(self.setting, str) else self.setting
 
 
+# Variables that say which packages are used; none is a setting.
+OF_PLUGINS = ("RABBET_PLUGINS", "RABBET_DISABLE_PLUGINS", "RABBET_PREFER")
+
+
 def set_nothing(settings: Iterable[Any]) -> bool:
     """Whether the environment has variables of Rabbet's or JAX's that set none of these settings."""
     known = {s.variable for s in settings} | {f"JAX_{s.name.upper()}" for s in settings if s.jax}
+    known.update(OF_PLUGINS)
     return any(name.startswith(("RABBET_", "JAX_")) and name not in known for name in os.environ)
 
 

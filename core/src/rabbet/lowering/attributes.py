@@ -8,7 +8,6 @@ are put there once the text is written, since few programs ask for any and rules
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from typing import Any
 
@@ -116,6 +115,8 @@ def name(text: str) -> str:
 def quoted(text: str) -> str:
     """A string of MLIR. What is no text, as in the name of a file of another encoding, is written out."""
     if text.isprintable():
+        import json  # for the few texts that are not plain
+
         return json.dumps(text, ensure_ascii=False)
     text = text.encode("utf-8", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
     return f'"{CONTROL.sub(_in_digits, text)}"'

@@ -84,20 +84,27 @@ def _forms(path: Any) -> list[str]:
     return [os.path.join(form, "") if os.path.isdir(form) else form for form in forms]
 
 
-_roots = [
-    form
-    for path in (os.path.dirname(os.path.dirname(__file__)), contextlib.__file__, functools.__file__)
-    for form in _forms(path)
-]
+_roots: list[str] = []
 MOST_VERDICTS = 8192  # each cell of a notebook is a file of its own
 _verdicts = {}
 DOORS = "rabbet.messages.tracebacks"  # a function is called by its door
 
 
+# Roots whose forms nobody has looked for yet: that asks the system about each folder of their paths.
+# First of them core, and what stands between a decorated function and its caller.
+_given: list[Any] = [os.path.dirname(os.path.dirname(__file__)), contextlib.__file__, functools.__file__]
+
+
 def add_internal_root(path: Any) -> None:
     """Count every file under ``path`` (a folder, or one file) as internal, from now on."""
-    _roots.extend(form for form in _forms(path) if form not in _roots)
+    _given.append(path)
     _verdicts.clear()
+
+
+def _resolve_roots() -> None:
+    while _given:
+        _roots.extend(form for form in _forms(_given[-1]) if form not in _roots)
+        _given.pop()
 
 
 def is_internal(file: str, module: str | None = None) -> bool:
@@ -114,6 +121,8 @@ def is_internal(file: str, module: str | None = None) -> bool:
     """
     verdict = _verdicts.get(file)
     if verdict is None:
+        if _given:
+            _resolve_roots()
         verdict = file.startswith((*_roots, "<frozen importlib"))
         if not verdict and module:
             verdict = module.partition(".")[0] in _packages()

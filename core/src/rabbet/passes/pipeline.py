@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from rabbet.config import config
@@ -227,6 +226,8 @@ class PassCircle(PluginError):
 
 def ordered(passes: list[Pass] | tuple[Pass, ...]) -> Any:
     """Passes sorted by their constraints, otherwise in the order given."""
+    from graphlib import CycleError, TopologicalSorter
+
     by_name = {}
     for p in passes:
         if p.name in by_name:

@@ -8,7 +8,6 @@ test compares them. It is read when something is missing. Strangers' packages ne
 from __future__ import annotations
 
 import functools
-import json
 import os
 from typing import Any
 
@@ -16,6 +15,8 @@ from typing import Any
 @functools.cache
 def offers() -> dict[Any, Any]:
     """``{group: {name: what to install}}``."""
+    import json
+
     with open(os.path.join(os.path.dirname(__file__), "catalogue.json"), encoding="utf-8") as file:
         return json.load(file)
 

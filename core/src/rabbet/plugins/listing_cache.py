@@ -11,7 +11,6 @@ not read if others may have written it. It holds no more than the packages' meta
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -175,8 +174,9 @@ def _place() -> Any:
     except RuntimeError:  # no home folder
         return None
     environment = f"{sys.prefix}\0{os.environ.get('PYTHONPATH', '')}"
-    digest = hashlib.sha256(environment.encode(errors="replace")).hexdigest()
-    return cache / "rabbet" / FOLDER / f"{digest[:32]}.json"
+    # A remainder is enough: two that meet in one file each find that its folders are not theirs.
+    number = int.from_bytes(environment.encode(errors="replace"), "little") % (2**127 - 1)
+    return cache / "rabbet" / FOLDER / f"{number:032x}.json"
 
 
 def _folders() -> list[str]:

@@ -8,8 +8,6 @@ raises the same explanation.
 from __future__ import annotations
 
 import os
-import sysconfig
-import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +106,8 @@ def cause(error: BaseException) -> str:
 
     The place is the innermost line outside Python's own library, because that is the line to mend.
     """
+    import traceback  # here, as below: where something went wrong
+
     text = "".join(traceback.format_exception_only(error)).strip()
     frames = _frames(error)
     outside = [one for one in frames if "site-packages" in one.filename or not _is_in(one, STDLIB)]
@@ -123,12 +123,14 @@ def last_frames(error: BaseException, count: int = 3) -> list[str]:
     ]
 
 
-STDLIB = sysconfig.get_path("stdlib")
+STDLIB = os.path.dirname(os.__file__)
 MACHINERY = ("<frozen importlib", os.path.join(STDLIB, "importlib"), os.path.dirname(__file__))
 
 
 def _frames(error: BaseException | Exception) -> list[Any]:
     """The traceback without the import system and without this package."""
+    import traceback
+
     return [one for one in traceback.extract_tb(error.__traceback__) if not _is_in(one, MACHINERY)]
 
 

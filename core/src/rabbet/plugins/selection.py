@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rabbet.config.setting import OF_PLUGINS
 from rabbet.plugins import discovery
 from rabbet.plugins.records import Record
 
-VARIABLES = ("RABBET_PLUGINS", "RABBET_DISABLE_PLUGINS", "RABBET_PREFER")
+VARIABLES = OF_PLUGINS
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rabbet.messages.signal_errors import is_of_handler
@@ -335,6 +335,12 @@ CHECKS = {
 
 def takes(function: Callable[..., Any] | type, count: int) -> bool:
     """Whether a function can be called with ``count`` positional arguments, or with more."""
+    if type(function) is FunctionType and not hasattr(function, "__wrapped__"):
+        code, flags = function.__code__, inspect.CO_VARARGS  # `signature` takes 20 us to say the same
+        needs_more = code.co_kwonlyargcount > len(function.__kwdefaults__ or ())
+        return (code.co_argcount >= count or bool(code.co_flags & flags)) and not needs_more
+    if function in (bool, int, float, str):
+        return count == 1
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C: nothing is known of it

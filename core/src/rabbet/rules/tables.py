@@ -344,6 +344,8 @@ def public_name(primitive: Product | Primitive) -> str:
     module has for it, such as ``while_`` and ``bitwise_and``.
     """
     home = vars(sys.modules.get(primitive.__module__, sys))
+    if home.get(primitive.name) is primitive:
+        return primitive.name
     names = [name for name, value in home.items() if value is primitive and not name.startswith("_")]
     return names[0] if names and primitive.name not in names else primitive.name
 

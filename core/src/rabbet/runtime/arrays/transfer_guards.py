@@ -8,12 +8,12 @@ stand in.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rabbet.config import config
+from rabbet.config.log_levels import logger
 from rabbet.errors import TransferError
 from rabbet.runtime.platforms import hook_calls
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rabbet.runtime.platforms.device_groups import DeviceGroup
     from rabbet.runtime.platforms.devices import Device
 
-LOG = logging.getLogger("rabbet")
 ADVICE = {
     "host-to-device": "bring the value to the device first, with rb.device_put",
     "device-to-device": "bring the array to the other device first, with rb.device_put",
@@ -57,7 +56,7 @@ def check(direction: str, level: str, aval: Any, device: Any) -> None:
         return
     what = f"{direction} transfer of {aval.str_short()} ({device})"
     if level.startswith("log"):
-        LOG.warning("%s", what)
+        logger().warning("%s", what)
     elif level.startswith("disallow"):
         name = f"transfer_guard_{direction.replace('-', '_')}"
         advice = "" if asked.explicitly else f"; {ADVICE[direction]}"

@@ -13,17 +13,14 @@ or not at all, and entries that another process deletes meanwhile are misses.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import threading
 import time
 import warnings
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rabbet.config import config
 from rabbet.errors import CacheWarning
@@ -35,7 +32,7 @@ from rabbet.runtime.caching.machine_fingerprint import host_fingerprint
 from rabbet.runtime.jaxlib import adapter
 
 FORMAT = b"rabbet-program-2\n"
-DIGEST = hashlib.sha256
+DIGEST_SIZE = 32
 SUFFIX, COUNTED = ".program", ".counted"
 STALE_SECONDS = 3600  # a temporary file that is older was left by a process that died
 COUNT_SECONDS = 3600  # the folder is counted at most this often ...
@@ -47,13 +44,19 @@ KEEP = 0.8  # how much of the size limit stays when the oldest entries are remov
 COMPRESSION = 1
 
 
+def _sha256(content: bytes) -> Any:
+    import hashlib  # here, as zlib below: a library of its own, for programs that are kept
+
+    return hashlib.sha256(content)
+
+
 def key(text: str, option_bytes: bytes, device: Any) -> str:
     """Return the name under which the program `text` for `device` is kept.
 
     `text` is the module without locations (equal programs on different lines of a file are one program), and
     `option_bytes` comes from `adapter.option_bytes`; the flags of XLA_FLAGS are part of it.
     """
-    digest = DIGEST(FORMAT)
+    digest = _sha256(FORMAT)
     parts = (
         adapter.version(),
         device.platform,
@@ -68,8 +71,7 @@ def key(text: str, option_bytes: bytes, device: Any) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Info:
+class Info(NamedTuple):
     """What a cache holds, and what this process found in it. `reason` says why it is off, if it is."""
 
     folder: Path
@@ -120,8 +122,8 @@ class ProgramCache:
 
     def put(self, key: str, blob: bytes) -> bool:
         """Keep `blob` under `key`; return whether that worked. An entry larger than the limit is not kept."""
-        body = zlib.compress(blob, COMPRESSION)
-        size = len(FORMAT) + DIGEST().digest_size + len(body)
+        body = compressed(blob)
+        size = len(FORMAT) + DIGEST_SIZE + len(body)
         if self._unwritable or size > self.max_bytes or not self._usable(make=True):
             return False
         content = FORMAT + checksum(key, body, self._key) + body
@@ -333,16 +335,25 @@ def not_ours(status: Any, is_kind: Any) -> str | None:
 def pack(key: str, blob: bytes, owner: bytes | None = None) -> bytes:
     """Return the content of the file that keeps `blob` under `key`: format, checksum, compressed blob. With
     the key of an `owner` the checksum is a signature."""
-    body = zlib.compress(blob, COMPRESSION)
+    body = compressed(blob)
     return FORMAT + checksum(key, body, owner) + body
+
+
+def compressed(blob: bytes) -> bytes:
+    """Return what of a program stands in its file."""
+    import zlib
+
+    return zlib.compress(blob, COMPRESSION)
 
 
 def unpack(key: str, content: Any, owner: bytes | None = None) -> Any:
     """Return the blob in the content of the file of `key`; None if it is not whole, or another's."""
-    start = len(FORMAT) + DIGEST().digest_size
+    start = len(FORMAT) + DIGEST_SIZE
     body = content[start:]
     if not content.startswith(FORMAT) or content[len(FORMAT) : start] != checksum(key, body, owner):
         return None
+    import zlib
+
     try:
         return zlib.decompress(body)
     except zlib.error:
@@ -353,7 +364,7 @@ def checksum(key: str, body: bytes, owner: bytes | None = None) -> bytes:
     """Return the checksum of an entry, which binds the contents to their name, and to their owner."""
     if owner is not None:
         return user_key.signature(owner, key, body)
-    return DIGEST(key.encode() + b"\n" + body).digest()
+    return _sha256(key.encode() + b"\n" + body).digest()
 
 
 def default_folder() -> Any:

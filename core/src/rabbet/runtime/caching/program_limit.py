@@ -11,16 +11,14 @@ again, or loaded from disk. What bounds programs by bytes is in ``shared_program
 from __future__ import annotations
 
 import gc
-import logging
 import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from rabbet.config.log_levels import logger
 from rabbet.messages.signal_errors import raise_if_of_handler
 from rabbet.messages.source_positions import stacklevel
-
-LOG = logging.getLogger("rabbet")
 
 EVERY = 64  # programs from one look at the mappings to the next
 COLLECT_PART = 0.125  # of all mappings, or twice what the last collection left
@@ -64,7 +62,8 @@ class Crowding:
             each()
         self.collect()
         left = self.mappings()
-        LOG.info("%d of %d memory mappings were in use: after programs were forgotten, %d", found, most, left)
+        said = "%d of %d memory mappings were in use: after programs were forgotten, %d"
+        logger().info(said, found, most, left)
         if left <= PART * most:
             return
         self._every *= 2  # what the user holds cannot be forgotten: not every time anew

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import os
 import re
 import sys
@@ -184,6 +183,8 @@ def _make() -> Any:
     script = script_name()
     if programs is None or script is None:
         return None
+    import hashlib  # a library of its own, for one digest
+
     digest = hashlib.sha256(f"{script}\n{adapter.version()}".encode(errors="replace")).hexdigest()
     made = ReadAhead(programs, Path(programs.folder).parent / FOLDER / digest[:32])
     atexit.register(made.write_list)

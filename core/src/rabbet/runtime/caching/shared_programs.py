@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import gc
 import itertools
-import logging
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from rabbet.config import config
-
-LOG = logging.getLogger("rabbet")
+from rabbet.config.log_levels import logger
 
 # No executable tells on a CPU what memory it takes. Measured for seven kinds of programs, of 7 to 111 kB as
 # bytes: some 200 kB and 18 times these bytes, within a half (jaxlib 0.12, x86-64). What has no such form is
@@ -161,7 +159,7 @@ class Kept:
         self.collect()
         left, kept = self.nbytes(), sum([each.nbytes for each in spared])
         self._held = left - kept
-        LOG.info(
+        logger().info(
             "programs took about %d MB of memory: after those were forgotten that were not used lately, %d",
             found // 10**6, left // 10**6,
         )  # fmt: skip

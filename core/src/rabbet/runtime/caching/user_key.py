@@ -5,7 +5,6 @@ It lies in the user's own cache folder, readable by nobody else, and is made whe
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from pathlib import Path
@@ -65,11 +64,14 @@ def _make(path: Path, trusted: Any) -> bytes | None:
 
 def signature(key: bytes, name: str, body: bytes) -> bytes:
     """What binds an entry to its name and to the owner of the key."""
-    import hmac  # where a folder is shared at all
+    import hashlib  # where a folder is shared at all
+    import hmac
 
     return hmac.new(key, name.encode() + b"\n" + body, hashlib.sha256).digest()
 
 
 def mark(key: bytes) -> str:
     """A few letters for the owner of a key, for names of files."""
+    import hashlib
+
     return hashlib.sha256(b"rabbet cache owner\n" + key).hexdigest()[:12]

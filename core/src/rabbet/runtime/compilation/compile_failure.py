@@ -4,7 +4,6 @@ refused, the passes that ran, and where the module's text can be read.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -105,6 +104,8 @@ def save(name: str, text: str) -> Any:
     """Write a module's text, for the user alone; return the path: in the cache's folder if that is ours to
     write to, else among the temporary files.
     """
+    import hashlib
+
     stem = f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     with suppressed(OSError, RuntimeError):
         folder = disk_cache.default_folder() / FOLDER

@@ -14,7 +14,7 @@ from typing import Any
 from rabbet.lowering.custom_calls import PARTITIONED, targets
 from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
-from rabbet.runtime.jaxlib import adapter, native_functions, raw_shards
+from rabbet.runtime.jaxlib import adapter, raw_shards
 from rabbet.runtime.platforms import backends
 
 _asked: dict = {}  # the compilations under way, by name
@@ -72,6 +72,8 @@ def answering(lowering: Any) -> Iterator[Any]:
     if not lowering.module.partitioners:
         yield text
         return
+    from rabbet.runtime.jaxlib import native_functions  # few programs have any
+
     native_functions.register_partitioner(PARTITIONED, partition, same, same, _registered)
     name = f"{PARTITIONED}{next(_names)}"
     compilation = _asked[name] = Compilation(lowering)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import logging
 from typing import Any
 
 from rabbet import passes
+from rabbet.config.log_levels import logger
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.runtime.caching import disk_cache
 from rabbet.runtime.caching.shared_programs import Loaded
 from rabbet.runtime.jaxlib import adapter
 
-LOG = logging.getLogger("rabbet")
 SHOWN = 6  # types of arguments in a message
 
 
@@ -46,7 +45,7 @@ def fetched(client: Any, among: Any, key: str, devices: Any, options: Any) -> An
     except Exception as error:  # whatever jaxlib says of it, it is compiled here
         if is_of_handler(error):
             raise
-        LOG.warning("an executable of another process cannot be read, and is compiled here: %s", error)
+        logger().warning("an executable of another process cannot be read, and is compiled here: %s", error)
         return None
 
 

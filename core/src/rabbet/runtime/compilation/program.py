@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import passes
 from rabbet.config import config
+from rabbet.config.log_levels import logger
 from rabbet.errors import JaxRuntimeError, PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from rabbet.runtime.platforms.devices import Device
     from rabbet.typing import Value
 
-LOG = logging.getLogger("rabbet")
 ORIGINS = {"compiler": "compiled", "disk": "loaded from the cache", "process": "shared", "peer": "received"}
 
 
@@ -365,7 +364,7 @@ def compile(lowering: Any, device: Any, options: dict[Any, Any] | None = None) -
         program = facts_of(lowering, loaded.exe, device, seconds, origin)
         hook_calls.tell_hooks("program_ready", program=program)
     if config.log_compiles:
-        LOG.warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
+        logger().warning("%s %r for %s in %.3f s", ORIGINS[origin], name, device, seconds)
     made = Executable(loaded, lowering, device, origin, seconds)
     if lowering.spread is not None and not made.out_placements_known:
         return compile(whole_where_unsaid(made), device, options)

@@ -20,7 +20,6 @@ import _signal
 import _thread
 import itertools
 import os
-import queue
 import signal
 import threading
 import weakref
@@ -206,6 +205,8 @@ class Helper:
     """A thread that runs one function after another for the main thread."""
 
     def __init__(self) -> None:
+        import queue  # where somebody waits at all
+
         self.tasks, self.done = queue.SimpleQueue(), threading.Lock()
         self.done.acquire()
         self.result: Any = None

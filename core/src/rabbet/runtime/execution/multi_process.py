@@ -8,10 +8,8 @@ while the overseer looks after the others, and is waited for.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -128,6 +126,8 @@ class Agreed:
         self, name: str, text: str, options: Any, group: Any, about: str, located: str = ""
     ) -> None:
         self.name, self.group = name, group
+        import hashlib  # where there are several processes
+
         self.digest = hashlib.sha256(text.encode() + options).hexdigest()
         current(name, group).agree(group, about, self.digest, located or text)
         self.text, self.told = with_owners(text, group), False
@@ -188,6 +188,8 @@ def overseen(execute: Any, executable: Any) -> Any:
     group, name = executable.device, executable.lowering.name
     if group.is_local or not communicates(executable):
         return execute
+    import zlib  # where there are several processes
+
     mark = zlib.crc32(executable.lowering.module.key_text.encode())
 
     def run(raws: list[Any], **options: Any) -> Finished:

@@ -35,7 +35,7 @@ import numpy as np
 # setdefault, so that whoever set it keeps control.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax, xla_client
+from jaxlib import _hlo, _jax  # type: ignore[attr-defined]  # the stubs lack _hlo
 from jaxlib import version as jaxlib_version
 
 from rabbet.errors import ConfigError, DeletedArrayError
@@ -89,6 +89,8 @@ def make_cpu_client(num_devices: int = 1, asynchronous: bool = True, **distribut
       >>> make_cpu_client(num_devices=2).local_device_count()
       2
     """
+    from jaxlib import xla_client  # here, as below: only clients need it
+
     return xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
 
 
@@ -111,6 +113,8 @@ def load_pjrt_plugin(name: str, library_path: Any) -> bool:
 
 def make_c_api_client(name: Any, options: Any = None, distributed_client: Any = None) -> Any:
     """Return a new raw client of the loaded PJRT plugin `name`; raises XlaRuntimeError without a device."""
+    from jaxlib import xla_client
+
     return xla_client.make_c_api_client(name, dict(options or {}), distributed_client)
 
 
@@ -128,6 +132,8 @@ def gpu_plugin_options() -> Any:
       >>> options["visible_devices"]
       [0]
     """
+    from jaxlib import xla_client
+
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
@@ -177,7 +183,7 @@ def live_buffers(client: Any) -> list[Any]:
 class SingleSharding(_jax.SingleDeviceSharding):
     """A whole array on one raw device. jaxlib asks for these with every array that is put."""
 
-    _whole = xla_client.HloSharding.replicate()
+    _whole = _hlo.HloSharding.replicate()
     memory_kind = property(operator.attrgetter("_memory_kind"))
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
@@ -194,8 +200,8 @@ class ManySharding(_jax.GSPMDSharding):
         return self._hlo_sharding
 
 
-HloSharding = xla_client.HloSharding
-REPLICATED = xla_client.OpSharding.Type.REPLICATED
+HloSharding = _hlo.HloSharding
+REPLICATED = _hlo.OpSharding.Type.REPLICATED
 
 
 def device_list(devices: list[Any] | tuple[Any, ...]) -> Any:
@@ -389,7 +395,7 @@ def default_options(raw_device: Any = None) -> Any:
 
 def device_assignment(ids: list[list[int]] | np.ndarray) -> Any:
     """Return jaxlib's assignment for device ids given as [replica][partition]."""
-    return xla_client.DeviceAssignment.create(np.asarray(ids, np.int32))
+    return _jax.DeviceAssignment.create(np.asarray(ids, np.int32))
 
 
 def option_bytes(options: Any) -> bytes:

@@ -7,10 +7,8 @@ structure is small and frozen by its ABI, so ctypes reads it. Devices other than
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 if TYPE_CHECKING:
@@ -92,8 +90,7 @@ get_pointer = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, cty
 set_name = api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 
 
-@dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """What a capsule holds. `device_type` and `device_id` are DLPack's numbers; `strides` are in elements."""
 
     shape: tuple
@@ -102,7 +99,10 @@ class TensorInfo:
     device_type: int
     device_id: int
 
-    on_host = property(lambda self: self.device_type in CPU_LIKE)
+    @property
+    def on_host(self) -> bool:
+        """Whether the processor may read it."""
+        return self.device_type in CPU_LIKE
 
 
 def device_of(platform: str, hardware_id: int) -> tuple[int, ...]:
@@ -152,6 +152,8 @@ def dtype_of(code: int, bits: int, lanes: int) -> Any:
         if code in KINDS and bits >= 8:
             return np.dtype(f"{KINDS[code]}{bits}")
         if code in EXTENDED:
+            import ml_dtypes  # for the types that NumPy lacks
+
             return np.dtype(getattr(ml_dtypes, EXTENDED[code]))
     raise TypeError(f"DLPack type code {code} with {bits} bits and {lanes} lanes has no array dtype here")
 

@@ -7,7 +7,6 @@ import os
 from typing import Any
 
 import jaxlib
-from jaxlib import xla_client
 
 from rabbet.runtime.jaxlib import adapter
 
@@ -32,6 +31,8 @@ def registered_targets(platform: Any) -> Any:
       >>> "nobody" in registered_targets("cpu")
       False
     """
+    from jaxlib import xla_client
+
     found = xla_client.custom_call_targets(platform)
     if platform == "cpu":  # functions of the older interface have another list
         found = [*found, *xla_client.custom_call_targets("Host")]
@@ -45,6 +46,8 @@ def register_ffi_target(name: str, capsule: Any, platform: str, api_version: int
       >>> from rabbet.extend.native import register_ffi_target
       >>> register_ffi_target("norm", capsule, "cpu")  # doctest: +SKIP
     """
+    from jaxlib import xla_client
+
     xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
 
 
@@ -55,6 +58,8 @@ def register_ffi_type(name: Any, registration: Any, platform: Any) -> None:
       >>> from rabbet.extend.native import register_ffi_type
       >>> register_ffi_type("counter", {"type_id": capsule}, "cpu")  # doctest: +SKIP
     """
+    from jaxlib import xla_client
+
     xla_client.register_custom_type(name, registration, platform=platform)
 
 
@@ -65,6 +70,8 @@ def register_batch_partitionable(name: Any) -> None:
       >>> from rabbet.extend.native import register_batch_partitionable
       >>> register_batch_partitionable("norm")  # doctest: +SKIP
     """
+    from jaxlib import xla_client
+
     xla_client.register_custom_call_as_batch_partitionable(name)
 
 
@@ -72,6 +79,8 @@ def register_partitioner(name: Any, partition: Any, propagate: Any, infer: Any, 
     """Have the compiler call Python where it cuts up a call of the target `name`: jaxlib's own, and that of
     each PJRT plugin. `done` is the set of those that know it already.
     """
+    from jaxlib import xla_client
+
     for plugin, c_api in {None: None, **adapter.C_APIS}.items():
         if plugin not in done:
             done.add(plugin)
@@ -121,6 +130,8 @@ def register_plugin_calls(
       ...     found = [(n, c) for n, c in toaster_kernels.registrations() if n in names]
       ...     register_plugin_calls("TOASTER", "toaster", toaster_kernels.register, found)
     """
+    from jaxlib import xla_client
+
     if plugin in adapter.C_APIS:  # else jax loaded it, and told jaxlib how to register
         handler = functools.partial(register, adapter.C_APIS[plugin])
         xla_client.register_custom_call_handler(platform, handler)

@@ -4,7 +4,6 @@ listens, the user (``RABBET_EXPLAIN=1``) or a hook plugin, and only when a trace
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import weakref
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from rabbet_jit.signature import Signature, Static
     from rabbet_jit.tracing import Program
 
-LOG = logging.getLogger("rabbet")
 # Earlier traces to compare with, and differences to name.
 MOST_COMPARED, MOST_NAMED = 32, 4
 MOST_SITES = 4096  # what is made by `exec` has ever new ones
@@ -49,7 +47,9 @@ def wanted() -> bool:
 def say(text: str) -> None:
     """Show the user one line, if that is wanted."""
     if config.explain:
-        LOG.warning("explain: %s", text)
+        import logging
+
+        logging.getLogger("rabbet").warning("explain: %s", text)
 
 
 def tracing(jitted: Jitted, signature: Signature, key: tuple[Any, ...], make: Callable[..., Any]) -> Program:

@@ -8,7 +8,6 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.primitive import keep_apart
 from rabbet.extend.transform import typeof
-from rabbet.lax import linalg
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.continuous import gaussian
 from rabbet.random.discrete import signs
@@ -74,6 +73,8 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
 
 def root_of(cov, method):
     """A matrix whose product with its transpose is ``cov``."""
+    from rabbet.lax import linalg  # here, as below: many programs draw numbers, and few vectors
+
     if method == "cholesky":
         return linalg.cholesky(cov)
     shape = typeof(cov).shape
@@ -117,6 +118,7 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
 
 @fused(static=("n", "shape", "dtype", "m"))
 def _orthogonal(key, n, shape, dtype, m):
+    from rabbet.lax import linalg
     from rabbet.random.continuous import normal
 
     shape = shape_of(shape, "orthogonal")
