@@ -10,7 +10,7 @@ other, if the peaks were reached. They are not: real steps take longer than ``le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rabbet_plan.arithmetic import flops, matrix_flops, products, traffic
@@ -18,6 +18,8 @@ from rabbet_plan.collective_times import Place, seconds_of, told
 from rabbet_plan.collectives import Collective
 from rabbet_plan.execution_counts import Step, inside
 from rabbet_plan.hardware import Hardware
+from rabbet_plan.hlo import Instruction, Module
+from rabbet_plan.overlap import Overlap, overlap
 from rabbet_plan.transfers import transfers
 
 
@@ -61,10 +63,7 @@ def estimate(
     """The ``Estimate`` of a program on some hardware; ``places`` by the number of the device."""
     arithmetic = memory = compute = 0.0
     for step in steps:
-        of_products = sum([products(i) / hardware.speed(operand_type(i)) for i in inside(step.instruction)])
-        rest = flops(step.instruction) - matrix_flops(step.instruction)
-        busy = of_products + rest / hardware.other
-        moved = traffic(step.instruction) / hardware.bandwidth
+        busy, moved = durations(step.instruction, hardware)
         arithmetic += step.times * busy
         memory += step.times * moved
         compute += step.times * max(busy, moved)
@@ -80,9 +79,25 @@ def estimate(
     )
 
 
+def durations(i: Instruction, hardware: Hardware) -> tuple[float, float]:
+    """The seconds of an instruction's arithmetic, and of its traffic with the memory."""
+    of_products = sum([products(one) / hardware.speed(operand_type(one)) for one in inside(i)])
+    rest = flops(i) - matrix_flops(i)
+    return of_products + rest / hardware.other, traffic(i) / hardware.bandwidth
+
+
+def overlap_of(
+    module: Module, found: Sequence[Collective], hardware: Hardware, places: Sequence[Place],
+    place: Callable[[str], str] = str,
+) -> Overlap:  # fmt: skip
+    """What of a program's communication hides behind its arithmetic, in the compiler's order."""
+    known = {each.name: (each, seconds_of(each, hardware, places)) for each in found}
+    return overlap(module, lambda i: max(durations(i, hardware)), known, hardware.host, place)
+
+
 def operand_type(i) -> str:
     """The type of the numbers that a product multiplies."""
     return i.operands[0].shape.dtype if i.operands else ""
 
 
-__all__ = ["Estimate", "Place", "estimate", "seconds_of"]
+__all__ = ["Estimate", "Place", "estimate", "overlap_of", "seconds_of"]

@@ -17,13 +17,14 @@ from rabbet.extend.sharding import is_described
 from rabbet_plan import printing
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
 from rabbet_plan.collectives import Collective, collectives
-from rabbet_plan.estimate import Estimate, estimate
+from rabbet_plan.estimate import Estimate, estimate, overlap_of
 from rabbet_plan.execution_counts import steps, total
 from rabbet_plan.hardware import Hardware, hardware_of
 from rabbet_plan.hlo import Module
 from rabbet_plan.library_memory import held_by_libraries
 from rabbet_plan.memory import Buffer, Memory, largest_buffers, memory_of
 from rabbet_plan.native_calls import NativeCall, native_calls, tell_costs
+from rabbet_plan.overlap import Overlap
 from rabbet_plan.source_lines import is_name, lines_in, with_names
 from rabbet_plan.topologies import place_of
 from rabbet_plan.training import Training, training_of
@@ -89,6 +90,8 @@ class Plan:
       native_calls: ``NativeCall``s: the native functions that the program calls, and what the rules ``cost``
         of their primitives say of them.
       transfers: bytes that go to the host's memory and come back in a step, ``to_host`` and ``from_host``.
+      overlap: an ``Overlap``: what of the communication hides behind what, in the compiler's order; None
+        where there is no estimate.
       hardware: what is estimated with, or None.
 
     Example:
@@ -122,6 +125,7 @@ class Plan:
     compile_seconds: float
     transfers: Transfers = NO_TRANSFERS
     native_calls: tuple[NativeCall, ...] = ()
+    overlap: Overlap | None = None
     hardware: Hardware | None = field(repr=False, default=None)
     hlo: str = field(repr=False, default="")
 
@@ -246,6 +250,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
     places = [place_of(device) for device in group.devices]
     of_products = total(all_steps, matrix_flops)
     whole = whole_matrix_flops(lowered)
+    place = lambda name: ", ".join(lines_in(name, positions))
     share = min(1.0, whole / (of_products * len(group))) if whole and of_products else None
     return Plan(
         name=lowered.fun_name,
@@ -265,6 +270,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
         useful=share,
         traffic=total(all_steps, traffic),
         estimate=None if hardware is None else estimate(all_steps, found, hardware, places),
+        overlap=None if hardware is None else overlap_of(module, found, hardware, places, place),
         unknown_loops=len([s for s in all_steps if s.instruction.opcode == "while" and not counted(s)]),
         compile_seconds=seconds,
         transfers=transfers(all_steps),

@@ -29,6 +29,7 @@ def report(plan: Plan, top: int = 8) -> str:
         *collective_lines(plan, top),
         *arithmetic_lines(plan),
         *estimate_lines(plan),
+        *overlap_lines(plan, top),
     ]
     return "\n".join(lines)
 
@@ -122,6 +123,35 @@ def estimate_lines(plan: Plan) -> list[str]:
     ]
 
 
+def overlap_lines(plan: Plan, top: int) -> list[str]:
+    found = plan.overlap
+    if found is None or not found.parts:
+        return []
+    sent = found.waited + found.hidden
+    head = (
+        f"  overlap     in the compiler's order a step takes {in_seconds(found.seconds)}; of "
+        f"{in_seconds(sent)} of communication {in_seconds(found.hidden)} run beside arithmetic, "
+        f"{in_seconds(found.waited)} are waited for"
+    )
+    rows = []
+    for part in found.parts[:top]:
+        beside = f"beside {first_of(part.mostly)}" if part.mostly else ""
+        if not part.begun:
+            beside = "nothing runs beside it"
+        way = "to or from the host" if part.kind == "transfer" else f"over {over(part.axes)}"
+        waited = f"{in_seconds(part.waited)} of {in_seconds(part.seconds)} waited for"
+        rows.append((waited, part.kind, way, first_of(part.where), beside))
+    if len(found.parts) > top:
+        rows.append((f"and {len(found.parts) - top} more", "", "", "", ""))
+    return [head, *table(rows)]
+
+
+def first_of(lines: str) -> str:
+    """The first of some lines of a program, and how many more there are."""
+    first, *more = lines.split(", ")
+    return f"{first} and {len(more)} more" if more else first
+
+
 def training_lines(t: Training) -> list[str]:
     """What a step means for training."""
     again = "" if t.again is None else f"; products in all {t.again:.2f} of it"
@@ -193,6 +223,13 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     found["transfers"] = plan.transfers._asdict()
     found["memory"] = dataclasses.asdict(plan.memory) | {"needed": plan.memory.needed}
     found["fits"] = plan.fits
+    if plan.overlap is not None:
+        told = ("waited", "hidden", "mostly")
+        parts = [
+            dataclasses.asdict(p) | {"axes": list(p.axes)} | {n: getattr(p, n) for n in told}
+            for p in plan.overlap.parts
+        ]
+        found["overlap"] = {"seconds": plan.overlap.seconds, "parts": parts}
     found["native_calls"] = [dataclasses.asdict(c) for c in plan.native_calls]
     found["buffers"] = [dataclasses.asdict(b) for b in plan.buffers]
     found["exchanges"] = [dataclasses.asdict(e) | {"axes": list(e.axes)} for e in plan.exchanges]
