@@ -10,6 +10,7 @@ def test_arrays_and_programs(together):
     ended = together("arrays.py", 2, RABBET_NUM_CPU_DEVICES="2", **secret)
     assert ended.statuses == [0, 0], ended
     assert all("all is well" in text for text in ended.said)
+    assert not any("Gloo" in text or "recoverable" in text for text in ended.said), ended
 
 
 def test_utilities(together):
