@@ -72,3 +72,33 @@ def test_densities_and_probabilities():
         assert float(rb.grad(stats.cauchy.logpdf)(1e300)) == pytest.approx(-2e-300)
         slope = rb.grad(lambda t: special.stdtr(np.inf, t))(0.5)
         assert float(slope) == pytest.approx(np.exp(-0.125) / np.sqrt(2 * np.pi), rel=1e-9)
+
+
+INF = np.inf
+# Limits at infinity, and what is as small as its arguments: (arguments, value). gammaincc's are by mpmath.
+LIMITS = {
+    "zeta": [((2.0, INF), 0.0), ((1.5, INF), 0.0), ((INF, 2.0), 0.0), ((INF, 0.5), INF)],
+    "poch": [((INF, 0.5), INF), ((INF, -0.5), 0.0), ((INF, 0.0), 1.0), ((2.0, -INF), np.nan)],
+    "betaln": [((INF, -2.5), INF), ((-2.5, INF), INF), ((INF, -2.0), INF), ((0.0, INF), INF)],
+    "beta": [((INF, -2.5), -INF), ((INF, -1.5), INF), ((INF, 2.5), 0.0), ((0.0, INF), INF)],
+    "iv": [((INF, 2.0), 0.0), ((INF, 0.0), 0.0), ((2.0, INF), INF)],
+    "comb": [((INF, 2.0), INF), ((INF, 0.0), 1.0), ((5.0, 2.0), 10.0)],
+    "boxcox1p": [((1e-20, 1e-300), 1e-20), ((-1e-20, -1e-300), -1e-20), ((1.0, 1e-300), np.log(2))],
+    "boxcox": [((1 + 2**-50, 1e-300), 2**-50), ((1.5, 1e-17), np.log(1.5))],
+    "stdtr": [((1e-300, 1e8), 0.5), ((1e-300, -1e8), 0.5), ((1e-3, 1e160), 0.6555159226967153)],
+    "gammaincc": [
+        ((1e-10, 1e-3), 6.3315393622138768e-10), ((1e-20, 0.5), 5.5977359477616078e-21),
+        ((1e-5, 1e-3), 6.3313471405293549e-05), ((1e-5, 1.0), 2.1938617914074713e-06),
+        ((0.1, 0.3), 0.091642010269965725), ((0.5, 1.0), 0.15729920705028513),
+        ((1e-10, 5.0), 1.1482955915436804e-13),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_and_what_is_as_small_as_its_arguments(name):
+    arguments, wanted = zip(*LIMITS[name], strict=True)
+    with rb.config.override(enable_x64=True):
+        found = getattr(special, name)(*map(rnp.asarray, np.array(arguments).T))
+        assert np.isnan(special.polygamma(2, np.nan)) and float(special.polygamma(1, INF)) == 0
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)

@@ -20,13 +20,14 @@ from rabbet import lax
 from rabbet.extend.primitive import Dual, Primitive, Zero, add_tangents, zero_tangent
 from rabbet.extend.rules import spread
 from rabbet.extend.transform import refusing, typeof
-from rabbet.lax import abs, add, div, erfc, exp, log, mul, neg, rsqrt, sign, sqrt, sub
+from rabbet.lax import abs, add, div, erfc, exp, expm1, log, log1p, mul, neg, rsqrt, sign, sqrt, sub
 
 from rabbet_special.gamma import digamma, lgamma
 from rabbet_special.gamma_parts import (
     TEMME_FROM,
     TEMME_NEAR,
     inverse_factorial,
+    log_gamma_row,
     near_distance,
     temme,
     weighted_distance,
@@ -37,6 +38,7 @@ from rabbet_special.numerics import (
     full_like,
     in_single,
     is_double,
+    polynomial,
     repeat,
     typed,
 )
@@ -184,7 +186,26 @@ def _regularized(a, x, upper):
     tail = mul(eta, sqrt(mul(large, 0.5)))
     rest = mul(mul(exp(neg(mul(tail, tail))), rsqrt(mul(large, 2.0 * math.pi))), total)
     middle = add(mul(erfc(tail), 0.5), rest) if upper else sub(mul(erfc(neg(tail)), 0.5), rest)
-    return lax.select_n(r.by_temme, out, middle), r
+    out = lax.select_n(r.by_temme, out, middle)
+    return (small_shapes(r, out) if upper else out), r
+
+
+def small_shapes(r, otherwise):
+    """Q where both arguments are small, without the difference ``1 - P``: the power of ``x`` less 1, and the
+    rest of the series ``sum of (-x) ** k / k! a / (a + k)`` (DLMF 8.7.3); ``otherwise`` elsewhere.
+    """
+    here = lax.bitwise_and(lax.le(r.a, 0.5), lax.le(r.x, 1.0))
+    a, x = lax.select_n(here, 0.5, r.a), lax.select_n(here, 1.0, r.x)
+    row = log_gamma_row(28 if is_double(x) else 14)
+    power = sub(add(mul(a, log(x)), log1p(a)), mul(a, polynomial(a, row)))  # log(x ** a / gamma(a + 1))
+
+    def step(n, held, total):
+        a, x = held
+        return [sub(div(1.0, add(a, n)), mul(div(x, add(n, 1.0)), total))]
+
+    (total,) = repeat(20 if is_double(x) else 12, step, [full_like(x, 0)], (a, x))
+    rest = mul(mul(a, x), mul(exp(power), total))
+    return lax.select_n(here, otherwise, sub(rest, expm1(power)))
 
 
 def _at_limits(r, a, x, value, at_start, at_end):

@@ -212,6 +212,7 @@ def unscaled_first(v, x):
     out, part = first_kind(v, x), lax.exp(0.25 * lax.abs(x))
     value = part * (part * (part * (part * out)))
     infinite = choose(odd(v) & (x < 0.0), -math.inf, lax.full_like(x, math.inf))
+    out = choose((v == math.inf) & (lax.abs(x) < math.inf), 0.0, out)  # the limit of large orders
     return choose((out == 0.0) & (lax.abs(x) == math.inf), infinite, out == 0.0, out, value)
 
 

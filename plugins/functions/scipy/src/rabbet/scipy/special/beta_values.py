@@ -89,7 +89,9 @@ def log_beta(a, b):
     pole = (is_pole(a) | is_pole(b)) & ~both & (a == a) & (b == b)
     out = choose(positive, value, pole, math.inf, size)
     infinite = (a == math.inf) | (b == math.inf)
-    return choose(infinite & positive, -math.inf, infinite, math.nan, out)
+    # With a finite number up to 0 it grows without bound.
+    alone = infinite & (lax.min(a, b) <= 0.0) & (lax.min(a, b) > -math.inf)
+    return choose(infinite & positive, -math.inf, alone, math.inf, infinite, math.nan, out)
 
 
 def _whole_pole(a, b):
@@ -153,6 +155,8 @@ def pochhammer(z, m):
     far = choose(positive, lax.exp(grown + stirling_error(v) - stirling_error(u)), far)
     out = choose(moderate, near, far)
     out = choose(is_pole(end) & ~is_pole(z), math.inf, is_pole(z) & ~is_pole(end), 0.0, out)
+    limit = choose(m > 0.0, math.inf, m < 0.0, 0.0, 1.0 + 0.0 * m)
+    out = choose(m == -math.inf, math.nan, (z == math.inf) & (lax.abs(m) < math.inf), limit, out)
     return choose(is_short(m), rising(z, choose(is_short(m), m, 0.0)), out)
 
 

@@ -6,7 +6,7 @@ import rabbet.nn
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, elementwise, inexact, is_complex, real
-from rabbet.scipy.special.numerics import choose, polynomial
+from rabbet.scipy.special.numerics import choose, epsilon, polynomial
 from rabbet.scipy.special.primitive_factory import define
 
 
@@ -38,7 +38,8 @@ times_log1p = define(
 
 def power_of_log(log, power):
     """``(exp(power log) - 1) / power``."""
-    flat = is_nought(power)
+    # Also where the product is too small a number, or its exponential has no other digits.
+    flat = is_nought(power) | (lax.abs(power * log) < 0.25 * epsilon(power))
     safe = choose(flat, lax.full_like(power, 1), power)
     return choose(flat, log, lax.expm1(safe * log) / safe)
 

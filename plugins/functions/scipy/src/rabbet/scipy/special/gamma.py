@@ -187,7 +187,10 @@ def _multisets(N, k):
 def _count(N, k):
     valid = (k >= 0.0) & (N >= 0.0) & (k <= N)
     n, j = choose(valid, N, 1.0), choose(valid, k, 0.0)
-    value = to_whole(1.0 / ((n + 1.0) * betas(1.0 + n - j, 1.0 + j)), whole(N) & whole(k))
+    endless = n == math.inf
+    m = choose(endless, 1.0, n)
+    value = to_whole(1.0 / ((m + 1.0) * betas(1.0 + m - j, 1.0 + j)), whole(N) & whole(k))
+    value = choose(endless & (j == 0.0), 1.0, endless, choose(j < math.inf, math.inf, math.nan + j), value)
     return choose(valid, value, (N == N) & (k == k), 0.0, math.nan)
 
 

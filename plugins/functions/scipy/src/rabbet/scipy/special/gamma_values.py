@@ -153,7 +153,8 @@ def hurwitz(x, q):
     moved = choose(below, q + steps, q)
     out = zeta_from(x, lax.max(moved, 1e-300 if q.dtype == "float64" else 1e-37)) + total
     out = choose(whole(q) & (q <= 0.0), math.inf, (q <= 0.0) & ~(whole(x) & below), math.nan, out)
-    return choose(x == 1.0, math.inf, x > 1.0, choose(x == math.inf, at_infinity(q), out), math.nan)
+    out = choose(q == math.inf, 0.0, x == math.inf, at_infinity(q), out)
+    return choose(x == 1.0, math.inf, x > 1.0, out, math.nan)
 
 
 def at_infinity(q):

@@ -19,7 +19,7 @@ from rabbet.scipy.special.beta_values import (
 )
 from rabbet.scipy.special.error_values import normal_probability
 from rabbet.scipy.special.gamma_values import real_digamma
-from rabbet.scipy.special.numerics import choose, epsilon, is_double, largest, x_log
+from rabbet.scipy.special.numerics import choose, epsilon, is_double, largest, smallest, x_log
 from rabbet.scipy.special.primitive_factory import define
 
 MOST_STEPS = 200
@@ -195,6 +195,12 @@ def student(df, t):
     x = choose(square == math.inf, 0.0, x)
     one, two = choose(near, 0.5, half), choose(near, half, 0.5)
     tail = lax.betainc(one, two, x)
+    # Far out, where x is too small a number, the tail is its power.
+    small = lax.max(half, smallest(half))
+    log_x = lax.log(df) - 2.0 * lax.log(lax.abs(t))
+    power = small * log_x - lax.log(small) - log_betas(small, lax.full_like(small, 0.5))
+    lost = ~near & (x < 1e3 * smallest(x)) & (lax.abs(t) < math.inf)
+    tail = choose(lost, lax.exp(power), tail)
     out = choose(near, 0.5 + 0.5 * lax.sign(t) * tail, t > 0.0, 1.0 - 0.5 * tail, 0.5 * tail)
     # Of very many degrees of freedom the sums above have lost the smaller part: by the normal distribution.
     inverse = 1.0 / df

@@ -30,6 +30,11 @@ def largest(x):
     return float(np.finfo(np.dtype(x.dtype)).max)
 
 
+def smallest(x):
+    """The smallest normal number of the dtype."""
+    return float(np.finfo(np.dtype(x.dtype)).tiny)
+
+
 def polynomial(x, coefficients):
     """The polynomial with these coefficients, the constant one first, by Horner's scheme."""
     total = coefficients[-1] + 0.0 * x
@@ -119,6 +124,7 @@ __all__ = [
     "nearest",
     "polynomial",
     "sin_pi",
+    "smallest",
     "stirling_error",
     "whole",
     "x_log",
