@@ -104,6 +104,14 @@ class Sharding:
         """What the compiler is told of an argument or result: MLIR attributes, without braces."""
         raise NotImplementedError(f"{type(self).__name__} must have a text: define attributes")
 
+    def check_compatible_aval(self, aval_shape: Any) -> None:
+        """Refuse a shape that no array that lies so can have.
+
+        Raises:
+          ValueError: for one of too few dimensions.
+        """
+        self.tiles(len(aval_shape))
+
     def in_types(self, ndim: int) -> Any:
         """What the types of arrays of ``ndim`` dimensions say of it: an ``OverDevices``, or None."""
         return

@@ -18,13 +18,15 @@ from rabbet.extend.transform import is_tracer, typeof, with_interpreter
 class Primitive(primitives.Primitive):
     """``Primitive(name)``, to be completed by ``def_impl``, ``def_abstract_eval`` and the tables."""
 
+    multiple_results = False  # a subclass may say otherwise, and so may whoever made it
+
     def __init__(self, name):
         try:
             super().__init__(name, self._type)
         except RuleConflict:  # Rabbet, or another library, has one of that name
             super().__init__(f"{sys._getframe(1).f_globals.get('__name__', 'jax')}.{name}", self._type)
         kind = type(self)  # a library's subclass may have all three
-        self.multiple_results = getattr(kind, "multiple_results", False) is True
+        self.multiple_results = kind.multiple_results is True
         self._implementation = self.impl if kind.impl is not Primitive.impl else None
         own = kind.abstract_eval is not Primitive.abstract_eval
         self._abstract = (lambda *avals, **params: self.abstract_eval(*avals, **params)[0]) if own else None

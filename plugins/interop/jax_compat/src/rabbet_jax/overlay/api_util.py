@@ -2,7 +2,7 @@
 
 import rabbet as rb
 
-from rabbet_jax.overlay.extend.linear_util import WrappedFun
+from rabbet_jax.overlay.extend.linear_util import Store
 
 
 class DebugInfo:
@@ -17,15 +17,15 @@ def debug_info(traced_for, fun, args=(), kwargs=None, **options):
     return DebugInfo(traced_for, getattr(fun, "__name__", None))
 
 
-def _flat(fun, called):
-    structures = []
+def _flat(fun, called, *transform):
+    store = Store()
 
     def call(*leaves):
         out, structure = rb.tree_util.tree_flatten(called(leaves))
-        structures.append(structure)
+        store.store(structure)
         return out
 
-    return WrappedFun(call, fun.debug_info), lambda: structures[-1]
+    return fun.wrapped_by(call, transform, [store]), store.read
 
 
 def flatten_fun(fun, in_tree):
@@ -35,12 +35,40 @@ def flatten_fun(fun, in_tree):
         args, kwargs = rb.tree_util.tree_unflatten(in_tree, leaves)
         return fun.call_wrapped(*args, **kwargs)
 
-    return _flat(fun, called)
+    return _flat(fun, called, "flatten_fun", in_tree)
 
 
 def flatten_fun_nokwargs(fun, in_tree):
     """A function of leaves of ``args``, and a function for the structure of its result."""
-    return _flat(fun, lambda leaves: fun.call_wrapped(*rb.tree_util.tree_unflatten(in_tree, leaves)))
+    called = lambda leaves: fun.call_wrapped(*rb.tree_util.tree_unflatten(in_tree, leaves))
+    return _flat(fun, called, "flatten_fun_nokwargs", in_tree)
+
+
+def argnums_partial(f, dyn_argnums, args, require_static_args_hashable=True):
+    """A function of some of its arguments, the others as they are.
+
+    Args:
+      f: a ``WrappedFun``.
+      dyn_argnums: an int or ints: which arguments are left; the others are fixed.
+      args: all arguments.
+      require_static_args_hashable: whether those that are fixed must be hashable.
+
+    Returns:
+      ``(function, the arguments that are left)``.
+    """
+    chosen = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    chosen = tuple([i % len(args) for i in chosen])
+    fixed = tuple([(i, x) for i, x in enumerate(args) if i not in chosen])
+    if require_static_args_hashable:
+        for i, x in fixed:
+            if type(x).__hash__ is None:
+                raise ValueError(f"argument {i}, which is fixed, must be hashable, and is {type(x).__name__}")
+
+    def call(*left, **kwargs):
+        full = dict(fixed) | dict(zip(chosen, left, strict=True))
+        return f.call_wrapped(*[full[i] for i in range(len(args))], **kwargs)
+
+    return f.wrapped_by(call, ("argnums_partial", chosen, fixed)), tuple([args[i] for i in chosen])
 
 
 def safe_map(f, *sequences):
@@ -91,6 +119,4 @@ def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
         raise ValueError(f"{name} does not fit: {error}") from None
 
 
-WHY = "an inner part of how JAX calls functions", "rabbet.jit takes static and donated arguments by itself"
-ABSENT = "argnums_partial"
-__all__ = ["DebugInfo", "debug_info", "flatten_fun", "flatten_fun_nokwargs"]
+__all__ = ["DebugInfo", "argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"]

@@ -1,13 +1,34 @@
 """``jax.extend.linear_util``: functions with transformations around them."""
 
 import functools
+import weakref
+
+# How many results a cache keeps of one function.
+KEPT = 2048
 
 
 class WrappedFun:
-    """A function to be called by ``call_wrapped``."""
+    """A function to be called by ``call_wrapped``: ``f``, a user's, under ``transforms``, pairs of what was
+    given to ``transformation`` and its parameters, the outermost first. Equal ones compute the same.
+    """
 
-    def __init__(self, call, debug_info=None):
+    def __init__(self, call, debug_info=None, f=None, transforms=(), stores=()):
         self.call, self.debug_info = call, debug_info
+        self.f, self.transforms, self.stores = (call if f is None else f), transforms, stores
+
+    def wrapped_by(self, call, transform, stores=()):
+        """The function ``call``, which is this one under one more transformation."""
+        return WrappedFun(
+            call, self.debug_info, self.f, (transform, *self.transforms), (*stores, *self.stores)
+        )
+
+    def __eq__(self, other):
+        if not isinstance(other, WrappedFun):
+            return NotImplemented
+        return (self.f, self.transforms) == (other.f, other.transforms)
+
+    def __hash__(self):
+        return hash((self.f, self.transforms))
 
     def call_wrapped(self, *args, **kwargs):
         return self.call(*args, **kwargs)
@@ -17,7 +38,9 @@ def wrap_init(f, params=None, *, debug_info=None):
     """A function, with ``params`` as further keyword arguments, ready to be transformed."""
     if not params:
         return WrappedFun(f, debug_info)
-    return WrappedFun(lambda *args, **kwargs: f(*args, **{**params, **kwargs}), debug_info)
+    held = tuple(sorted(params.items()))
+    call = lambda *args, **kwargs: f(*args, **{**params, **kwargs})
+    return WrappedFun(call, debug_info, f, (("params", held),))
 
 
 def transformation(generator):
@@ -29,7 +52,7 @@ def transformation(generator):
             inner_args, inner_kwargs = next(steps)
             return steps.send(fun.call_wrapped(*inner_args, **inner_kwargs))
 
-        return WrappedFun(call, fun.debug_info)
+        return fun.wrapped_by(call, (generator, params))
 
     return apply
 
@@ -49,7 +72,7 @@ def transformation_with_aux(generator):
             store.store(aux)
             return out
 
-        return WrappedFun(call, fun.debug_info), store.read
+        return fun.wrapped_by(call, (generator, params), [store]), store.read
 
     return apply
 
@@ -58,9 +81,8 @@ def transformation2(function):
     """``function`` takes the function below, then arguments."""
 
     def apply(fun, *params):
-        return WrappedFun(
-            lambda *args, **kwargs: function(fun.call_wrapped, *params, *args, **kwargs), fun.debug_info
-        )
+        call = lambda *args, **kwargs: function(fun.call_wrapped, *params, *args, **kwargs)
+        return fun.wrapped_by(call, (function, params))
 
     return apply
 
@@ -77,7 +99,7 @@ def transformation_with_aux2(function):
     def apply(fun, *params, use_eq_store=False):
         store = Store()
         call = lambda *args, **kwargs: function(fun.call_wrapped, store, *params, *args, **kwargs)
-        return WrappedFun(call, fun.debug_info), store.read
+        return fun.wrapped_by(call, (function, params), [store]), store.read
 
     return apply
 
@@ -126,15 +148,29 @@ def merge_linear_aux(aux1, aux2):
 
 
 def cache(call, *, explain=None):
-    """``call(fun, *args)``, whose results are kept by the function within ``fun`` and the arguments."""
-    kept = {}
+    """``call(fun, *args)``, whose results are kept by the function under ``fun``, its transformations and the
+    arguments: as long as the function lives, and no more than ``KEPT`` of one function. What ``fun`` left
+    beside its result is left again.
+    """
+    kept = weakref.WeakKeyDictionary()
 
     @functools.wraps(call)
     def cached(fun, *args):
-        key = (fun.call, *args)
-        if key not in kept:
-            kept[key] = call(fun, *args)
-        return kept[key]
+        try:
+            of_function = kept.setdefault(fun.f, {})
+        except TypeError:  # of what Python does not tell the end, nothing is kept
+            return call(fun, *args)
+        key = (fun.transforms, args)
+        if key in of_function:
+            result, left = of_function[key]
+            for store, told in zip(fun.stores, left, strict=True):
+                store.told[:] = told
+            return result
+        result = call(fun, *args)
+        if len(of_function) >= KEPT:
+            del of_function[next(iter(of_function))]
+        of_function[key] = result, [list(store.told) for store in fun.stores]
+        return result
 
     vars(cached)["cache_clear"] = kept.clear
     return cached

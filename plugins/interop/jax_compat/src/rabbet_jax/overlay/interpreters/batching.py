@@ -15,6 +15,13 @@ from rabbet_jax.vmappable import is_vmappable, register_vmappable, unregister_vm
 not_mapped = None
 
 
+class ZeroIfMapped:
+    """What says, as an axis of a result: the first dimension if the result is mapped."""
+
+
+zero_if_mapped = ZeroIfMapped()
+
+
 class _BatchTracers(type):
     def __instancecheck__(cls, x):
         return type(x) is Tracer and x.interpreter.table is batch

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from rabbet.extend.passes import Equation, Jaxpr, Literal, Var, stage
+from rabbet.extend.passes import ClosedJaxpr, Equation, Jaxpr, Literal, Var, stage
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import Interpreter, RuleTable, Tracer, payload_of, run_traced, typeof
 from rabbet.extend.wrapping import name_of
@@ -194,12 +194,91 @@ class JaxprTracer(metaclass=_Unknown):
     """What a value that is not known is an instance of, in ``trace_to_jaxpr_nounits``."""
 
 
+def close_jaxpr(jaxpr):
+    """A program that captures nothing, as a closed one; a closed one as it is."""
+    return jaxpr if type(jaxpr) is ClosedJaxpr else ClosedJaxpr(jaxpr, [])
+
+
+def move_binders_to_back(closed_jaxpr, to_move):
+    """The program with those inputs last of which ``to_move`` is True."""
+    return _with_inputs(closed_jaxpr, [not move for move in to_move])
+
+
+def move_binders_to_front(closed_jaxpr, to_move):
+    """The program with those inputs first of which ``to_move`` is True."""
+    return _with_inputs(closed_jaxpr, list(to_move))
+
+
+def _with_inputs(closed, first):
+    jaxpr = closed.jaxpr
+    pairs = list(zip(jaxpr.invars, first, strict=True))
+    invars = [v for v, early in pairs if early] + [v for v, early in pairs if not early]
+    found = Jaxpr(invars, jaxpr.outvars, jaxpr.eqns, jaxpr.constvars, name=jaxpr.name)
+    return ClosedJaxpr(found, closed.consts)
+
+
+def prune_closed_jaxpr_outputs(jaxpr, used_outputs):
+    """The program with those outputs alone of which ``used_outputs`` is True; all inputs stay."""
+    found, _ = dce_jaxpr(jaxpr.jaxpr, list(used_outputs), instantiate=True)
+    return ClosedJaxpr(found, jaxpr.consts)
+
+
+def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
+    """Cut a program in two: what can be computed of the known inputs, and the rest.
+
+    Args:
+      jaxpr: a closed program.
+      unknowns: a bool for each input.
+      instantiate: True, or True for each output: it is an output of the second program even if it is known.
+
+    Returns:
+      ``(known, unknown, out_unknowns, residual_avals)``: the first program gives the known outputs and the
+      residuals, the second takes the residuals and the unknown inputs.
+    """
+    program, many = jaxpr.jaxpr, len(jaxpr.jaxpr.outvars)
+    always = [instantiate] * many if isinstance(instantiate, bool) else list(instantiate)
+    waiting = {v for v, unknown in zip(program.invars, unknowns, strict=True) if unknown}
+    now, later = [], []
+    for eqn in program.eqns:
+        if eqn.effects or any(type(v) is Var and v in waiting for v in eqn.invars):
+            waiting.update(eqn.outvars)
+            later.append(eqn)
+        else:
+            now.append(eqn)
+    is_late = [type(v) is Var and v in waiting for v in program.outvars]
+    out_unknowns = [late or kept for late, kept in zip(is_late, always, strict=True)]
+    given = [v for v, unknown in zip(program.invars, unknowns, strict=True) if not unknown]
+    asked = [v for v, unknown in zip(program.invars, unknowns, strict=True) if unknown]
+    outs = [v for v, out in zip(program.outvars, out_unknowns, strict=True) if out]
+    needed = [v for eqn in later for v in eqn.invars] + outs
+    held = set(program.constvars) & {v for v in needed if type(v) is Var}
+    residuals = list(dict.fromkeys(v for v in needed if type(v) is Var and v not in waiting))
+    residuals = [v for v in residuals if v not in held and not any(v in e.outvars for e in later)]
+    early = [v for v, out in zip(program.outvars, out_unknowns, strict=True) if not out]
+    known = Jaxpr(given, [*early, *residuals], now, program.constvars, name=program.name)
+    consts = [(v, c) for v, c in zip(program.constvars, jaxpr.consts, strict=True) if v in held]
+    rest = Jaxpr([*residuals, *asked], outs, later, [v for v, _ in consts], name=program.name)
+    return (
+        ClosedJaxpr(known, jaxpr.consts),
+        ClosedJaxpr(rest, [c for _, c in consts]),
+        out_unknowns,
+        [v.aval for v in residuals],
+    )
+
+
+def lower_jaxpr(jaxpr):
+    """The program itself: types of a library's own are written out when they are traced."""
+    return jaxpr
+
+
+lower_jaxpr2 = lower_jaxpr
 ABSENT = (
     "Val custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules new_eqn_recipe "
-    "partial_eval_jaxpr_custom_rules partial_eval_jaxpr_nounits partial_eval_jaxpr_custom"
+    "partial_eval_jaxpr_custom_rules partial_eval_jaxpr_custom"
 )
 __all__ = [
-    "DynamicJaxprTracer", "JaxprTrace", "JaxprTracer", "PartialVal", "abstract_eval_fun",
-    "convert_constvars_jaxpr", "convert_invars_to_constvars", "dce_jaxpr", "dce_jaxpr_consts",
+    "DynamicJaxprTracer", "JaxprTrace", "JaxprTracer", "PartialVal", "abstract_eval_fun", "close_jaxpr",
+    "convert_constvars_jaxpr", "convert_invars_to_constvars", "dce_jaxpr", "dce_jaxpr_consts", "lower_jaxpr",
+    "lower_jaxpr2", "move_binders_to_back", "partial_eval_jaxpr_nounits", "prune_closed_jaxpr_outputs",
     "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import rabbet as rb
 from rabbet.errors import InconclusiveDimensionOperation, JaxprTypeError
 from rabbet.extend.passes import check
 from rabbet.extend.transform import batch, bound_axes, context
+from rabbet_jax.composed_primitives import call_primitive, run_program
 from rabbet_jax.overlay.core import (
     ClosedJaxpr,
     Jaxpr,
@@ -136,13 +137,66 @@ def set_current_trace(trace):
         context.interpreter = before
 
 
+def gensym():
+    """A function of a type that gives a new variable of it."""
+    return Var
+
+
+def nonempty_axis_env_DO_NOT_USE():
+    """Whether collectives may name an axis here."""
+    return bool(bound_axes())
+
+
+def create_call_primitive(name, inline_jax_late=True):
+    """A primitive that runs the program among its parameters: ``bind(*args, call_jaxpr=program)``."""
+    return call_primitive(name)
+
+
+def register_call_primitive_rules(prim, name=None, transpose_rule=None, inline_jax_late=True):
+    """Let a primitive run the program ``call_jaxpr`` among its parameters, under every transformation."""
+    if transpose_rule is not None:
+        raise NotImplementedError("register_call_primitive_rules: transpose_rule is not offered")
+    prim.multiple_results = True
+    prim.decompose(lambda op, *args: run_program(*args, **op.params))
+
+
 __all__ = [
-    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
-    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError",
-    "Literal", "OpaqueTraceState",
-    "Primitive", "ShapedArray", "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error",
-    "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
-    "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",
-    "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
+    "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Effects",
+    "InconclusiveDimensionOperation",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "OpaqueTraceState",
+    "Primitive",
+    "ShapedArray",
+    "TraceTag",
+    "Var",
+    "array_types",
+    "check_jaxpr",
+    "concrete_or_error",
+    "create_call_primitive",
+    "find_top_trace",
+    "gensym",
+    "get_opaque_trace_state",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "nonempty_axis_env_DO_NOT_USE",
+    "primal_dtype_to_tangent_dtype",
+    "register_call_primitive_rules",
+    "set_current_trace",
+    "subjaxprs",
+    "take_current_trace",
+    "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype",
 ]  # fmt: skip
