@@ -118,8 +118,9 @@ def _gamma(key, a, *, log_space=False):
     return draw(key, a, a.shape, a.dtype)
 
 
-def _ragged_all_to_all(*operands, axis_name, axis_index_groups=None):
-    return rb.lax.ragged_all_to_all(*operands, axis_name=axis_name, axis_index_groups=axis_index_groups)
+def _of_lax(name):
+    """A function of ``rabbet.lax`` that is in a package which need not be installed."""
+    return lambda *args, **params: getattr(rb.lax, name)(*args, **params)
 
 
 def _to_global(arr, *, global_mesh, pspec):
@@ -156,9 +157,9 @@ COMPOSED = {
     "random_split": (_key_split, False),
     "random_fold_in": (_fold_in, False),
     "random_gamma": (_gamma, False),
-    "create_token": (lambda: rb.lax.create_token(), False),
-    "after_all": (lambda *tokens: rb.lax.after_all(*tokens), False),
-    "ragged_all_to_all": (_ragged_all_to_all, False),
+    "create_token": (_of_lax("create_token"), False),
+    "after_all": (_of_lax("after_all"), False),
+    "ragged_all_to_all": (_of_lax("ragged_all_to_all"), False),
     "host_local_array_to_global_array": (_to_global, False),
     "global_array_to_host_local_array": (_to_local, False),
     **SPARSE,

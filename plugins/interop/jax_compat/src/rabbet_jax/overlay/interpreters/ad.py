@@ -1,6 +1,9 @@
 """``jax.interpreters.ad``."""
 
+from typing import Any
+
 import rabbet as rb
+from rabbet.extend import passes
 from rabbet.extend.passes import Var, stage
 from rabbet.extend.primitive import Linear as UndefinedPrimal
 from rabbet.extend.primitive import Zero, instantiate
@@ -8,7 +11,7 @@ from rabbet.extend.primitive import add_tangents as add_jaxvals
 from rabbet.extend.transform import Tracer, jvp
 
 from rabbet_jax.composed_primitives import composed
-from rabbet_jax.overlay.core import ClosedJaxpr, jaxpr_as_fun
+from rabbet_jax.overlay.core import jaxpr_as_fun
 from rabbet_jax.primitives import defjvp, deflinear, primitive_jvps, primitive_transposes
 
 
@@ -123,7 +126,7 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     Returns:
       ``(program, moves)``: the outputs, then the tangents of those of which ``moves`` is True.
     """
-    closed = jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())
+    closed: Any = jaxpr if hasattr(jaxpr, "consts") else passes.ClosedJaxpr(jaxpr, [])
     run, types, moving = jaxpr_as_fun(closed), list(closed.in_avals), []
     many = len(closed.out_avals)
     always = [instantiate] * many if isinstance(instantiate, bool) else list(instantiate)
