@@ -266,6 +266,40 @@ def flags(x):
     return pl.pallas_call(kernel, rb.ShapeDtypeStruct(x.shape, "bool"), name="flags")(x)
 
 
+def read_flags(flags, some, x):
+    """Truth values that are read: of a block, of scratch, and one by one."""
+
+    def kernel(some, flags, x, out, kept):
+        kept[...] = flags[...] ^ (x[...] > 0)
+        out[...] = rnp.where(kept[...], x[...], -1.0)
+
+        @pl.when(some[pl.program_id(0)])
+        def _():
+            out[...] = out[...] + 10
+
+    block = pl.BlockSpec((8, 128), lambda i, *_: (i, 0))
+    spec = tpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=2, in_specs=[block, block], out_specs=block,
+        scratch_shapes=[tpu.VMEM((8, 128), "bool")],
+    )  # fmt: skip
+    struct = rb.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(kernel, struct, grid_spec=spec, name="read_flags")(some, flags, x)
+
+
+def halved_flags(flags):
+    """A block of truth values in, and one out."""
+
+    def kernel(flags, out):
+        out[...] = ~flags[...]
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    struct = rb.ShapeDtypeStruct(flags.shape, "bool")
+    return pl.pallas_call(
+        kernel, struct, grid=2, in_specs=[block], out_specs=block, name="halved_flags"
+    )(flags)  # fmt: skip
+
+
+FLAGS = random(16, 128) > 0
 ORDER = np.array([2, 0, 1, 1], "int32")
 WITH_NAN = np.where(np.arange(128) == 7, np.nan, random(8, 128)).astype("float32")
 
@@ -289,5 +323,7 @@ KERNELS = [
     ("summed up", summed_up, (random(8, 128),), ("triton",)),
     ("largest", largest, (WITH_NAN,), ("triton", "tpu")),
     ("many dimensions", many_dimensions, (random(2, 3, 32, 16),), ("triton",)),
-    ("flags", flags, (random(8, 128),), ("triton",)),
+    ("flags", flags, (random(8, 128),), ("triton", "tpu")),
+    ("flags that are read", read_flags, (FLAGS, np.array([1, 0], bool), random(16, 128, seed=1)), ("tpu",)),
+    ("flags in blocks", halved_flags, (FLAGS,), ("triton", "tpu")),
 ]

@@ -143,11 +143,10 @@ def bounds(window):
 
 def run(text, grid, prefetch, operands, results, scratch, aliases=()):
     """The results of a kernel. ``scratch`` are pairs of a shape and a dtype (None: semaphores)."""
-    prefetch = [np.array(x) for x in prefetch]  # a kernel may write to them
+    prefetch = [unsigned(np.array(x)) for x in prefetch]  # a kernel may write to them
     made = evaluator.context()
     module = evaluator.parsed(text, made)
     shared = {out: i for i, out in aliases}
-    unsigned = lambda x: x.view(np.dtype(x.dtype.name[1:])) if x.dtype.kind == "u" else x
     arrays = [unsigned(np.array(x, order="C")) for x in operands]
     outs = [
         arrays[shared[i]] if i in shared else unsigned(evaluator.undefined(*r)) for i, r in enumerate(results)
@@ -162,7 +161,17 @@ def run(text, grid, prefetch, operands, results, scratch, aliases=()):
         body = kernel.regions[0].blocks[0]
         for ids in np.ndindex(*(grid or (1,))):
             one_program(body, grid, ids, prefetch, [*arrays, *outs], windows, transforms, own)
-    return [x.view(dtype).reshape(shape) for x, (shape, dtype) in zip(outs, results, strict=True)]
+    return [
+        (x.astype(bool) if np.dtype(dtype) == bool else x.view(dtype)).reshape(shape)
+        for x, (shape, dtype) in zip(outs, results, strict=True)
+    ]
+
+
+def unsigned(x):
+    """An array as it lies in memory: truth values are i32, and integers have no sign."""
+    if x.dtype == bool:
+        return x.astype(np.int32)
+    return x.view(np.dtype(x.dtype.name[1:])) if x.dtype.kind == "u" else x
 
 
 def one_program(body, grid, ids, prefetch, whole, windows, transforms, own):

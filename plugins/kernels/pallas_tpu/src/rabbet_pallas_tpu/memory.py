@@ -29,13 +29,23 @@ def load(walker, equation, memory, *operands):
     masked = params.get("masked", False)
     if masked and any(not isinstance(d.start, int) for d in part.dims):
         walker.refuse("a masked load at a computed place", "load the whole block, and rabbet.numpy.where")
-    value = scalar_of(walker, part, out) if part.space == "smem" else vector_of(walker, part, out)
+    value = value_of(walker, part, out)
     if not masked:
         return value
     other = rest[1] if params.get("other", False) else walker.constant(0, out)
     return walker.emit(
         f"arith.select {rest[0]}, {value}, {other} : {walker.type(rest_type(out))}, {walker.type(out)}"
     )
+
+
+def value_of(walker, part, out):
+    """What a part of a memory holds."""
+    held = memrefs.in_memory(out)
+    value = scalar_of(walker, part, held) if part.space == "smem" else vector_of(walker, part, held)
+    if memrefs.is_truth(out):
+        zero = walker.constant(0, held)
+        value = walker.emit(f"arith.cmpi ne, {value}, {zero} : {walker.type(held)}")
+    return value
 
 
 def rest_type(out):
@@ -75,7 +85,8 @@ def vector_of(walker, part, out):
 @RULES.of("store")
 def store(walker, equation, memory, value, *operands):
     part, rest = place_of(walker, equation, memory, operands)
-    aval = equation.inputs[1].aval
+    given = equation.inputs[1].aval
+    aval = memrefs.in_memory(given)
     if part.is_far:
         walker.refuse(FAR, FAR_FIX)
     masked = equation.op.params.get("masked", False)
@@ -83,6 +94,7 @@ def store(walker, equation, memory, value, *operands):
     if part.space == "smem":
         if aval.shape or masked:
             walker.refuse("a store of several elements to SMEM, or one under a mask", "one element at a time")
+        value = kept(walker, value, given)
         walker.line(
             f"memref.store {value}, {part.name}[{indices(walker, part)}] : {part.type}{walker.location()}"
         )
@@ -96,9 +108,10 @@ def store(walker, equation, memory, value, *operands):
             walker.refuse(
                 "a masked store at a computed place", "load the block, rabbet.numpy.where, and store it"
             )
-        before = vector_of(walker, part, aval)
-        types = f"{walker.type(rest_type(aval))}, {walker.type(aval)}"
+        before = value_of(walker, part, given)
+        types = f"{walker.type(rest_type(given))}, {walker.type(given)}"
         value = walker.emit(f"arith.select {rest[0]}, {value}, {before} : {types}")
+    value = kept(walker, value, given)
     boxed, at = walker.cast(value, aval, aval.shape, sizes), indices(walker, part)
     typed = walker.type(aval, sizes)
     if any(d.step != 1 for d in part.dims):
@@ -111,6 +124,14 @@ def store(walker, equation, memory, value, *operands):
             + walker.location()
         )
     return memory
+
+
+def kept(walker, value, aval):
+    """A value as memory holds it."""
+    if not memrefs.is_truth(aval):
+        return value
+    to = walker.type(memrefs.in_memory(aval))
+    return walker.emit(f"arith.extui {value} : {walker.type(aval)} to {to}")
 
 
 @RULES.of("atomic", "compare_and_swap")

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 from rabbet.experimental.pallas.targets import At, Bitcast, Index, MemorySpace
 from rabbet.extend.primitive import ShapedArray
 
@@ -98,10 +99,18 @@ def of_prefetched(walker, name, aval):
 
 
 def stored(walker, aval):
-    """The type of an element in memory."""
-    if str(aval.dtype) == "bool":
-        walker.refuse("an array of truth values in memory", "int32, and a comparison where it is read")
-    return walker.element(aval.dtype)
+    """The type of an element in memory, where truth values are i32."""
+    return walker.element(in_memory(aval).dtype)
+
+
+def in_memory(aval):
+    """The type of an array as memory holds it."""
+    return aval.update(dtype=np.dtype("int32")) if is_truth(aval) else aval
+
+
+def is_truth(aval):
+    """Whether an array is of truth values."""
+    return str(aval.dtype) == "bool"
 
 
 def part(walker, memory, place, operands):
@@ -161,6 +170,8 @@ def times(walker, a, by):
 
 def seen_as(walker, memory, dtype):
     """A memory whose elements are seen as another dtype."""
+    if "bool" in (str(memory.dtype), str(dtype)):
+        walker.refuse("truth values seen as another dtype", "a comparison, or a conversion, of what is read")
     element = walker.element(dtype)
     if element == memory.element:
         return dataclasses.replace(memory, dtype=dtype)
@@ -209,6 +220,8 @@ def as_index(walker, start):
 __all__ = [
     "Memory",
     "as_index",
+    "in_memory",
+    "is_truth",
     "is_window",
     "memref",
     "of_block",

@@ -10,7 +10,7 @@ from rabbet.experimental.pallas.targets import Target
 from rabbet.extend.native import NativeCalls
 from rabbet.extend.rules import versioned_mosaic
 
-from rabbet_pallas_tpu import kernel, limits
+from rabbet_pallas_tpu import kernel, limits, memrefs
 
 CALL = "tpu_custom_call"
 
@@ -30,10 +30,22 @@ def write(site, call, names):
     properties: dict[str, object] = {"kernel_name": name.encode()}
     if effect not in (False, tpu.SideEffectType.PURE):
         properties["has_side_effect"] = True
-    return site.custom_call(
-        CALL, names, [b.array for b in call.outs], in_avals=list(call.operands), aliases=aliases,
+    types, results = list(call.operands), [b.array for b in call.outs]
+    outs = site.custom_call(
+        CALL, converted(site, types, names, memrefs.in_memory), [*map(memrefs.in_memory, results)],
+        in_avals=[*map(memrefs.in_memory, types)], aliases=aliases,
         config=json.dumps({"custom_call_config": settings(call, params, text)}), properties=properties,
     )  # fmt: skip
+    return converted(site, [*map(memrefs.in_memory, results)], outs, lambda a: a, results)
+
+
+def converted(site, types, names, to, wanted=None):
+    """Names of arrays of other types: truth values as kernels hold them, or back."""
+    wanted = [to(a) for a in types] if wanted is None else wanted
+    if [a.dtype for a in types] == [a.dtype for a in wanted]:
+        return names
+    dtypes = [a.dtype for a in wanted]
+    return site.write(lambda *xs: [*map(lax.convert_element_type, xs, dtypes)], types, names)
 
 
 def settings(call, params, text):
