@@ -6,6 +6,7 @@ run. Bytes are those that a device puts in, or those that it gets out where thes
 names TPUs or GPUs to compile for (``v5e:2x4``, ``h100:8``), else eight CPU devices are meant.
 """
 
+import functools
 import json
 import os
 import sys
@@ -27,6 +28,7 @@ ROWS = {}
 B, S, D, H, E, F, V, L = 16, 32, 64, 4, 16, 128, 256, 3
 
 
+@functools.cache
 def devices():
     named = os.environ.get("LAYOUT_TOPOLOGY")
     if not named:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,35 @@ def test_what_is_damaged_is_not_read(tmp_path, damage):
     assert near.load()["w"].tolist() == [1] * 9
     with pytest.raises(store.CheckpointError, match="step 2 not"):
         near.load(2)
+
+
+def test_only_processes_of_the_run_can_send(tmp_path):
+    mail = pytest.importorskip("rabbet_store.mail")
+    names = pytest.importorskip("rabbet_store.peer_checkpoints").NAME
+    inbox = mail.Inbox(tmp_path / "folder", names, b"shared")
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=mail.serve, args=(listener, inbox), daemon=True).start()
+    way = object.__new__(mail.Mail)
+    way.secret, way.addresses, content = b"shared", [listener.getsockname()], np.arange(9, dtype=np.uint8)
+    name = "step1-0123456789ab-0of2"
+    way.send(0, name, content)
+    inbox.wait([name], 20)
+    assert (tmp_path / "folder" / name).read_bytes() == content.tobytes()
+    for secret, wrong in ((b"other", name), (b"shared", "../outside"), (b"shared", "step1-x")):
+        way.secret = secret
+        (tmp_path / "folder" / name).unlink(missing_ok=True)
+        with pytest.raises(store.CheckpointError, match="process 0 could not write a copy"):
+            way.send(0, wrong, content)
+        assert not list((tmp_path / "folder").iterdir()) and not (tmp_path / "outside").exists()
+    (tmp_path / "folder").rmdir()
+    (tmp_path / "folder").write_text("")  # what stands in the way is told to the sender
+    with pytest.raises(store.CheckpointError, match="File exists"):
+        way.send(0, name, content)
+    inbox.wait(["step2-0123456789ab-0of2"], 0.01)  # it does not come
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    with pytest.raises(store.CheckpointError, match="process 0 does not take copies"):
+        way.send(0, name, content)
 
 
 def test_several_processes_share_a_folder(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ def places_for(shardings, structure, wanted):
                 shardings, full, lambda s: s is None, names=("shardings", "the state")
             )
         except TreeError as error:
-            raise TreeError(f"Checkpoints.load: {error}") from None
+            raise TreeError(f"load: {error}") from None
     return [getattr(x, "sharding", None) for x in wanted]
 
 

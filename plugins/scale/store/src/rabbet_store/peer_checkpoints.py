@@ -13,7 +13,7 @@ from typing import Any
 import rabbet as rb
 from rabbet.extend.functions import folded
 
-from rabbet_store import between_processes, parts_file, structure
+from rabbet_store import between_processes, mail, parts_file, structure
 from rabbet_store.checkpoints import number
 from rabbet_store.errors import CheckpointError
 from rabbet_store.leaves import leaves_of
@@ -22,6 +22,7 @@ from rabbet_store.manifest import FORMAT
 from rabbet_store.writing import agreed
 
 LEFT_SECONDS = 600
+LATE_SECONDS = 20  # for which the copies of others are waited for
 NAME = re.compile(r"step(-?\d+)-([0-9a-f]{12})-(\d+)of(\d+)")
 
 
@@ -33,7 +34,7 @@ class PeerCheckpoints:
     Each process writes all parts that its own devices have, so that those that are still there read only
     their own. The copies go to the next process on another machine. Each file has a checksum for each part
     and has its name once it is whole; a step counts when the parts of all processes are there. All processes
-    call ``save``, ``load``, ``steps`` and ``latest`` alike.
+    make it, and call ``save``, ``load``, ``steps`` and ``latest``, alike; in one process several threads may.
 
     Args:
       folder: on each machine; several processes of a machine may share it. One in the machine's memory, such
@@ -62,6 +63,11 @@ class PeerCheckpoints:
         self.folder, self.copies, self.keep = Path(folder).absolute(), copies, keep
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
+        self._lock = threading.RLock()
+        self._met: Any = None  # the processes for which the following was found out
+        self._mail: mail.Mail | None = None
+        self._right: list[int] = []  # how far the processes are to which copies go
+        self._first = self._count = 0
 
     def __repr__(self):
         return f"PeerCheckpoints({str(self.folder)!r}, copies={self.copies}, keep={self.keep})"
@@ -69,40 +75,79 @@ class PeerCheckpoints:
     # ------------------------------------------------------------------------------------------- writing
     @folded
     def save(self, step: int, state: Any, *, wait: bool = False) -> None:
-        """Keep a pytree as of a step. It returns when values are copied and the copies are sent; files are
-        written meanwhile. A step that is there already is written anew.
+        """Keep a pytree as of a step. It returns when values are copied from the devices; files are written
+        and copies sent meanwhile. A step that is there already is written anew.
+
+        The copies go over connections of their own between the processes that ``rb.distributed`` joined;
+        where these do not get through to each other, over the devices, before it returns.
 
         Args:
           step: its number.
           state: as for ``Checkpoints.save``; NumPy arrays are each process's own.
-          wait: return when it is written.
+          wait: return when it is written, and the copies are.
 
         Raises:
-          CheckpointError: if the one before could not be written. TypeError, ValueError: as of
-            ``Checkpoints.save``.
+          CheckpointError: if the one before could not be written, or its copies not sent. TypeError,
+            ValueError: as of ``Checkpoints.save``.
         """
         step = number(step, "step")
-        self.wait()
-        nodes, found = structure.taken_apart(state)
-        leaves = leaves_of(found, all_parts=True)
-        token = agreed((time.time_ns() >> 16).to_bytes(6, "big"))  # later ones sort behind
-        index, count = rb.process_index(), rb.process_count()
-        facts = {"format": FORMAT, "step": step, "tree": nodes, "leaves": [leaf.row for leaf in leaves]}
-        content = parts_file.packed(facts, leaves)
-        files = [(f"step{step}-{token}-{index}of{count}", content)]
-        for steps in between_processes.distances(socket.gethostname())[: self.copies] if self.copies else ():
-            came = between_processes.handed_on(content, steps)
-            files.append((f"step{step}-{token}-{(index - steps) % count}of{count}", came))
-        self._thread = threading.Thread(target=self._write, args=(files, token), name="rabbet-store-peers")
-        self._thread.start()
-        if wait:
-            self.wait()
+        with self._lock:
+            self._finish()
+            nodes, found = structure.taken_apart(state)
+            leaves = leaves_of(found, all_parts=True)
+            self._meet()
+            token, right = self._token(), self._right
+            index, count = rb.process_index(), rb.process_count()
+            facts = {"format": FORMAT, "step": step, "tree": nodes, "leaves": [leaf.row for leaf in leaves]}
+            name = lambda owner: f"step{step}-{token}-{owner % count}of{count}"
+            targets = [(index + steps) % count for steps in right]
+            coming = {name(index - steps): None for steps in right}
+            content = None
+            if right and self._mail is None:
+                content = parts_file.packed(facts, leaves)
+                coming = {name(index - steps): between_processes.handed_on(content, steps) for steps in right}
+            self._thread = threading.Thread(
+                target=self._write, args=(name(index), content, facts, leaves, targets, coming, token),
+                name="rabbet-store-peers",
+            )  # fmt: skip
+            self._thread.start()
+            if wait:
+                self._finish()
 
-    def _write(self, files, token):
+    def _meet(self):
+        """Find out who the others are, and agree on what the names of files begin with: once for the same
+        processes.
+        """
+        now = rb.process_index(), rb.process_count(), mail.present()
+        if self._met == now:
+            return
+        self._met, self._mail, self._right, self._count = now, None, [], 0
+        self._first = int(agreed((time.time_ns() >> 16).to_bytes(6, "big")), 16)
+        if not self.copies or rb.process_count() == 1:
+            return
+        self._right = between_processes.distances(socket.gethostname())[: self.copies]
+        if mail.present() is not None:
+            found = mail.Mail(self.folder, NAME)
+            if found.gets_through([(rb.process_index() + n) % rb.process_count() for n in self._right]):
+                self._mail = found
+
+    def _token(self):
+        """What tells this writing of a step from others, alike at all processes: later ones sort behind."""
+        self._count += 1
+        return f"{self._first + self._count:012x}"
+
+    def _write(self, name, content, facts, leaves, targets, coming, token):
         try:
+            content = parts_file.packed(facts, leaves) if content is None else content
             self.folder.mkdir(parents=True, exist_ok=True)
-            for name, content in files:
-                parts_file.write(self.folder / name, content)
+            parts_file.write(self.folder / name, content)
+            for other, came in coming.items():
+                if came is not None:
+                    parts_file.write(self.folder / other, came)
+            if self._mail is not None:
+                for target in targets:
+                    self._mail.send(target, name, content)
+                self._mail.inbox.wait(coming, LATE_SECONDS)
             self._remove_old(token)
         except BaseException as error:
             self._error = error
@@ -127,16 +172,26 @@ class PeerCheckpoints:
 
     @folded
     def wait(self) -> None:
-        """Wait until this process has written what was saved.
+        """Wait until this process has written what was saved, its copies are where they belong, and it has
+        those of others, or some seconds have passed without them.
 
         Raises:
-          CheckpointError: if it could not.
+          CheckpointError: if it could not write or send.
+        """
+        with self._lock:
+            self._finish()
+
+    def _finish(self, *, reading=False):
+        """The same; for reading what is there, without waiting for what others send, and whether or not
+        copies got where they belong.
         """
         thread, self._thread = self._thread, None
         if thread is not None:
+            if reading and self._mail is not None:
+                self._mail.inbox.give_up()
             thread.join()
         error, self._error = self._error, None
-        if error is not None:
+        if error is not None and not (reading and isinstance(error, CheckpointError)):
             raise CheckpointError(f"parts in {self.folder} could not be written: {error}") from error
 
     # ------------------------------------------------------------------------------------------- reading
@@ -148,6 +203,11 @@ class PeerCheckpoints:
             return []
         found = [(name, NAME.fullmatch(name)) for name in names]
         return [(self.folder / n, m[2], int(m[1]), int(m[3]), int(m[4])) for n, m in found if m]
+
+    def _settle(self):
+        """All processes have written and sent what they saved."""
+        self._finish(reading=True)
+        between_processes.gathered(None)
 
     def _holders(self, checked):
         """For each state that is whole its step, its token, and at which process the parts of each are; the
@@ -178,8 +238,9 @@ class PeerCheckpoints:
     @folded
     def steps(self) -> list[int]:
         """The steps of which the parts of all processes are there, in order. All processes call it."""
-        self.wait()
-        return sorted({step for step, _, _ in self._holders({})})
+        with self._lock:
+            self._settle()
+            return sorted({step for step, _, _ in self._holders({})})
 
     @folded
     def latest(self) -> int | None:
@@ -202,8 +263,12 @@ class PeerCheckpoints:
           CheckpointError: where no step is whole, and as of ``Checkpoints.load``.
         """
         check_load(like, partial, plain)
-        self.wait()
         step = None if step is None else number(step, "step")
+        with self._lock:
+            self._settle()
+            return self._newest(step, like, shardings, partial, plain)
+
+    def _newest(self, step, like, shardings, partial, plain):
         checked: dict = {}
         while True:
             found = [each for each in self._holders(checked) if step in (None, each[0])]
