@@ -277,7 +277,7 @@ def test_operands_may_be_given_by_their_names():
 
 @pytest.mark.parametrize("name", sorted(by_public_name()))
 def test_every_parameter_of_a_primitive_of_core_is_documented(name):
-    """By a type and a meaning; and nothing is documented that is no parameter."""
+    """By a type and a meaning; and nothing is documented that is not a parameter."""
     p = by_public_name()[name]
     assert [q for q, said in p.parameters.items() if not re.match(r"[^:]+: .", said)] == []
     assert (p._said or {}).keys() <= p.parameters.keys()

@@ -42,7 +42,7 @@ def test_a_library_given_by_the_user_wins(nothing, monkeypatch, tmp_path):
     assert f"is not where it should be: {given}" in BACKEND.obstacle()
     given.write_bytes(b"no library")
     assert tpu.library() == given
-    with pytest.raises(PluginError, match="is no shared library"):
+    with pytest.raises(PluginError, match="is not a shared library"):
         BACKEND.topology("v5e:2x2")
 
 

@@ -99,7 +99,7 @@ def test_numbers_pass():
 
 
 def test_constants_that_are_not_chosen_are_no_alarm():
-    """Distributions have a NaN for what is no parameter; without jit it is an array of its own."""
+    """Distributions have a NaN for what is not a parameter; without jit it is an array of its own."""
     from rabbet.scipy import stats
 
     with rb.debug_nans(True), rb.disable_jit():

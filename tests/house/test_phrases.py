@@ -28,7 +28,17 @@ INSTEAD = {
     r"\b(thereby|wherein|whereof|therein|hitherto|nought)\b": "a plainer word",
 }  # fmt: skip
 # For documents alone: in a comment beside code it may be the shortest word.
-IN_DOCUMENTS = {r"\b[Ww]hoever\b": "anyone who, the caller", r"\bdoes all the same\b": "still does"}
+IN_DOCUMENTS = {
+    r"\b[Ww]hoever\b": "anyone who, the caller",
+    r"\bdoes all the same\b": "still does",
+    r"\b[Nn]obody (knows|tells?|told|reads|asks|asked|promises|placed|has \w+ed)\b": "is not known, ...",
+    r"\btells? (how|what|whether|who|which|that)\b": "says, shows, reports",
+    r"\b(is|are|was|were) told\b": "gets, is given, knows",
+    r"\bof one's own\b": "your own, a separate",
+    r"\blies? otherwise\b": "has another sharding, another layout",
+    r"\b(is|are) taken apart\b": "is split, cut, flattened",
+    r"\bjudged by\b": "compared with",
+}  # fmt: skip
 
 
 def found(text, phrases):

@@ -180,7 +180,7 @@ def computed_grid(n, x):
 
 
 def masked(x):
-    """Rows whose length is no power of two, under a mask."""
+    """Rows whose length is not a power of two, under a mask."""
     rows, columns = x.shape
 
     def kernel(x, out):

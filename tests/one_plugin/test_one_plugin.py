@@ -247,7 +247,7 @@ def test_profiler():
 def test_ffi():
     from rabbet import ffi
 
-    with pytest.raises(rb.errors.CompileError, match="nobody has registered the function 'nobody'"):
+    with pytest.raises(rb.errors.CompileError, match="the function 'nobody' is not registered"):
         ffi.ffi_call("nobody", lax.sin(1.0))(1.0)
 
 

@@ -112,9 +112,9 @@ def test_doctor_names_each_with_what_to_change(misfits):
         ("passes.circle", "rabbet-misfit 1.0", "circle", "to fix: take a name out of `after` or `before`"),
         ("dtypes.brain16", "rabbet-misfit 1.0", "NumPy calls its numpy_dtype 'bfloat16'", "to fix"),
         ("rules.batch", "rabbet-misfit 1.0", "no_such_module", "to fix"),
-        ("hooks.text", "rabbet-misfit 1.0", "'all is well', which is no check", "to fix"),
-        ("hooks.triple", "rabbet-misfit 1.0", "'mine', which is no check", "list of triples"),
-        ("hooks.pair", "rabbet-misfit 1.0", "('a', True), which is no check", "to fix"),
+        ("hooks.text", "rabbet-misfit 1.0", "'all is well', which is not a check", "to fix"),
+        ("hooks.triple", "rabbet-misfit 1.0", "'mine', which is not a check", "list of triples"),
+        ("hooks.pair", "rabbet-misfit 1.0", "('a', True), which is not a check", "to fix"),
         ("hooks.facts", "rabbet-misfit 1.0", "takes 'duration'", "take any of name, seconds, cached"),
     ):
         found = [one for one in report if one.startswith(f"{label}:")]

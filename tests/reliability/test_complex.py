@@ -70,7 +70,7 @@ def test_both_parts_beside_exact_values(name):
     points = np.array([z for z in POINTS if z not in POLES.get(name, ())], "complex64")
     if name == "exp2":  # the angle b log 2 is rounded before it is turned by
         points = points[np.abs(points.imag) < 100]
-    if name in ("exp", "expm1", "sinh", "cosh", "sin", "cos", "exp2"):  # 0 times infinity is no number
+    if name in ("exp", "expm1", "sinh", "cosh", "sin", "cos", "exp2"):  # 0 times infinity is not a number
         points = points[(np.abs(points.real) < 1e20) & (np.abs(points.imag) < 1e20)]
     info = np.finfo("float32")
     compiled = np.asarray(rb.jit(function)(points))

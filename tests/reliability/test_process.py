@@ -191,7 +191,7 @@ for loop in (rb.jit(for_ever), rb.jit(endless, donate_argnums=0)):
 print(rnp.ones(3) * 2)
 """
     )
-    assert out.count("is running still") == 2 and "[2. 2. 2.]" in out
+    assert out.count("is still running") == 2 and "[2. 2. 2.]" in out
 
 
 def test_a_signal_that_raises_nothing_changes_no_result(child):
@@ -254,7 +254,7 @@ except KeyboardInterrupt as error:
 sys.modules["of the last one"] = Last()
 """
     )
-    assert "is running still" in out and "the loop has ended" in out
+    assert "is still running" in out and "the loop has ended" in out
 
 
 def test_an_interrupt_at_any_moment(child):

@@ -104,7 +104,7 @@ def test_a_cache_entry_that_was_changed_is_a_miss(tmp_path):
 
 
 def test_a_valid_entry_around_a_damaged_program_is_compiled_again(tmp_path):
-    """The checksum is right, what it covers is no program: jaxlib refuses it, or Rabbet does."""
+    """The checksum is right, what it covers is not a program: jaxlib refuses it, or Rabbet does."""
     with rb.config.override(cache_dir=str(tmp_path), cache_min_seconds=0.0):
         double = lambda x: x * 2 + 0.0625
         assert rb.jit(double)(X).tolist() == [0.0625, 2.0625, 4.0625]

@@ -138,7 +138,7 @@ def page():
         "",
         "This page is written by `tools/write/primitives.py`, and a test compares it with the code. Each",
         "primitive is a name of `rabbet.extend.primitive`; functions of `rabbet.lax` are these or make one.",
-        "Parameters are given by name, and are no arrays. `rabbet explain NAME` says the same, and what",
+        "Parameters are given by name, and are not arrays. `rabbet explain NAME` says the same, and what",
         "every installed transformation does with it; `jaxpr.pretty_print(all_parameters=True)` shows those",
         "that are None too.",
     ]

@@ -159,7 +159,7 @@ def put_to_use() -> Any:
     is refused. For ``rabbet doctor``, which shows what was.
 
     Returns:
-      further checks, ``(label, ok, detail)``, of what is no single package's mistake.
+      further checks, ``(label, ok, detail)``, of what is not a single package's mistake.
     """
     plugins = manager()
     config.find_all()
@@ -203,7 +203,7 @@ def of_unknown_table(record: Any) -> Iterator[Any]:
     hint = (
         f": did you mean {near[0]!r}?" if near else ", which may be that of a package that is not installed"
     )
-    detail = f"{record.title}\nits rules are for a table {record.name!r} that nobody has made{hint}"
+    detail = f"{record.title}\nits rules are for a table {record.name!r} that no package makes{hint}"
     yield f"rules.{record.name}", False if near else None, detail
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.optimized]
 
 
 class Token(ExtendedDType):
-    """Pairs of words that are no numbers."""
+    """Pairs of words that are not numbers."""
 
     type = dtypes.prng_key
 

@@ -70,7 +70,7 @@ def test_the_library_is_looked_for_when_it_is_needed(here):
 def test_what_is_no_library_for_this_processor(tmp_path, here):
     text = tmp_path / "text.so"
     text.write_text("no library")
-    assert foreign(text) == "is no shared library"
+    assert foreign(text) == "is not a shared library"
     assert foreign(here) is None
     other = elf(tmp_path / "other.so", 183 if machine.machine() == "x86_64" else 62)
     assert "is made for" in backend(other).obstacle()

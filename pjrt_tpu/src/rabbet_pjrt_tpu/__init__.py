@@ -57,7 +57,7 @@ def fits(version, jaxlib):
         return None
     wanted = ".".join(map(str, OLDEST))
     return (
-        f"libtpu {version} is too old for jaxlib {jaxlib}, which goes with {wanted} and later; "
+        f"libtpu {version} is too old for jaxlib {jaxlib}, which needs {wanted} or later; "
         f'install one: python -m pip install "libtpu>={wanted}"'
     )
 

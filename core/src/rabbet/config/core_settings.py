@@ -108,9 +108,9 @@ CORE_SETTINGS = (
         doc="The type of axes where make_mesh and AbstractMesh get no axis_types; explicit, as in JAX."),
     Setting("mesh_rules", "named", choice("named", "everywhere"),
             doc="What rb.set_mesh(mesh) does. named: specs alone are meant on the mesh. everywhere, as in "
-            "JAX: also what nobody placed is computed on all of its devices, and types tell the mesh."),
+            "JAX: uncommitted arrays too are computed on all of its devices, and types show the mesh."),
     Setting("default_sharding", None, laying, traced=True,
-            doc="The sharding over several devices of programs whose arguments nobody placed; rb.set_mesh "
+            doc="The sharding over several devices of programs whose arguments are uncommitted; rb.set_mesh "
             "sets it where mesh_rules is 'everywhere'."),
     Setting("index_rules", "checked", choice("checked", "clamped"), traced=True,
             doc="What static indices may be. checked, as in NumPy: an integer out of range is an IndexError, "

@@ -46,7 +46,7 @@ class Override(contextlib.ContextDecorator):
         name, value = next(iter(self.changes.items()), ("", None))
         warnings.warn(
             f"config.override({name}={value!r}), or rb.{name}({value!r}), changed nothing: it is a context "
-            f"manager that nobody entered\n  for a block: with rb.config.override({name}={value!r}):\n"
+            f"manager that was not entered\n  for a block: with rb.config.override({name}={value!r}):\n"
             f"  for the process: rb.config.update({name!r}, {value!r})",
             RuntimeWarning,
             stacklevel=stacklevel(),

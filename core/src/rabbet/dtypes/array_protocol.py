@@ -32,8 +32,8 @@ def array_of(x: Any) -> Any:
             )
         given, last = given.__jax_array__(), given
     raise TypeError(
-        f"{type(x).__name__}.__jax_array__ must return an array: what it returned was asked for its array in "
-        f"turn, and so on {MOST_IN_TURN} times; the last was a {type(last).__name__}, which returned a "
+        f"{type(x).__name__}.__jax_array__ must return an array: it returned an object that also has "
+        f"__jax_array__, and so on {MOST_IN_TURN} times; the last was a {type(last).__name__}, and gave a "
         f"{type(given).__name__}"
     )
 

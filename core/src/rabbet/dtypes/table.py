@@ -411,7 +411,7 @@ class DTypeTable:
             named = ", ".join([dtype.name for dtype, _ in typings])
             way = "convert one explicitly: x.astype(dtype)"
             if any(dtype.name.startswith("key<") for dtype in dtypes):
-                way = "keys are no numbers; rabbet.random.fold_in(key, number) makes another key"
+                way = "keys are not numbers; rabbet.random.fold_in(key, number) makes another key"
             raise TypePromotionError(f"no common dtype for {named}; {way}")
         if joined.endswith("*"):
             wide = wide or not NARROW.keys().isdisjoint(dtypes)  # 64 bits that somebody wrote out

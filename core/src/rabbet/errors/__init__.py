@@ -138,7 +138,7 @@ class MissingPluginError(PluginError, AttributeError):
 
 
 class PluginWarning(UserWarning):
-    """A plugin is left out or has failed; everything else goes on without it."""
+    """A plugin is left out or has failed; everything else works without it."""
 
 
 class PluginConflictError(PluginError):

@@ -191,7 +191,7 @@ def put_to_use() -> list[tuple[str, bool | None, str]]:
     left out, and its record in the ``plugin_manager()`` says why.
 
     Returns:
-      checks, ``(label, ok, detail)``, of what is no single package's mistake.
+      checks, ``(label, ok, detail)``, of what is not a single package's mistake.
 
     Example:
       >>> from rabbet.extend.commands import put_to_use

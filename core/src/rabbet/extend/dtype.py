@@ -1,4 +1,4 @@
-"""A dtype: ``DTypeSpec`` for a number format, ``ExtendedDType`` for elements that are no numbers."""
+"""A dtype: ``DTypeSpec`` for a number format, ``ExtendedDType`` for elements that are not numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks: ``hookimpl`` marks functions that are told what happens; ``tell_hooks`` tells them."""
+"""Hooks: ``hookimpl`` marks functions that are called when something happens; ``tell_hooks`` calls them."""
 
 from __future__ import annotations
 

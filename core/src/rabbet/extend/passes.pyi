@@ -109,7 +109,7 @@ class Pass:
     def apply(self, jaxpr: Any, context: Any = ...) -> Any: ...
 
 class PassContext:
-    """What a pass is told besides the program."""
+    """What a pass gets besides the program."""
     def __init__(self, platform: Any, options: Any = ..., constants: Any = ...) -> None: ...
     platform: str
     options: Any

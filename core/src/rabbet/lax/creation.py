@@ -109,7 +109,7 @@ def full_like(
 
 
 def _strong(x: Any) -> Any:
-    """``x`` without a weak type: what is put somewhere on purpose is no number any more, as in JAX."""
+    """``x`` without a weak type: what is put somewhere on purpose is not a number any more, as in JAX."""
     from rabbet.lax.values import with_weak_type
 
     return with_weak_type(x, False) if typeof(x).weak_type else x

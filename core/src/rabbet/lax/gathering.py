@@ -75,7 +75,7 @@ def tuples_of(numbers: Any, wanted: Any = ScatterDimensionNumbers) -> Any:
     """Dimension numbers whose fields are tuples of ints.
 
     Raises:
-      TypeError: if they are not of the class ``wanted``, or a field is no sequence of ints.
+      TypeError: if they are not of the class ``wanted``, or a field is not a sequence of ints.
     """
     if not isinstance(numbers, wanted):
         raise TypeError(f"dimension_numbers must be a lax.{wanted.__name__}, got {numbers!r:.80}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def holds_nan(value: Any) -> bool:
-    """Whether a number or an array has an element that is no number."""
+    """Whether a number or an array has an element that is not a number."""
     return bool(np.any(value != value))
 
 

@@ -76,8 +76,8 @@ def write_python_call(
         )
     if effect is not None and op.manual is not None and op.cut_over > 1:
         raise ShardingError(
-            f"{op.primitive.name} calls Python within shard_map, and the compiler cuts up what each device "
-            "computes there over the other axes: nobody knows which device is to call\n  to fix: name "
+            f"{op.primitive.name} calls Python within shard_map, and the compiler partitions each device's "
+            "program there over the other axes, so no device is the one to call it\n  to fix: name "
             "all axes of the mesh in axis_names, or return the value and call Python outside"
         )
     threaded = (effect,) if effect is not None and effect.ordered else ()

@@ -58,11 +58,11 @@ def convert_leaves(convert: Callable[..., Any], leaves: list[Any], refusal: Call
     Example:
       >>> from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_value
       >>> def refusal(index, leaf):
-      ...     return f"argument {index} is no array: {describe_value(leaf)}"
+      ...     return f"argument {index} is not an array: {describe_value(leaf)}"
       >>> convert_leaves(array_or_tracer, [1.0, "fast"], refusal)
       Traceback (most recent call last):
           ...
-      TypeError: argument 1 is no array: str ('fast')
+      TypeError: argument 1 is not an array: str ('fast')
     """
     try:
         return [convert(x) for x in leaves]

@@ -256,7 +256,7 @@ def public_module(
     """Make a module a public one: its functions fold, and ``dir`` lists what users may use. Called as the
     last line of the module, ``public_module(globals())``.
 
-    Public is what ``__all__`` names, or else every name without an underscore in front that is no module.
+    Public is what ``__all__`` names, or else every name without an underscore in front that is not a module.
     The name of a function that was defined in this module, or in one inside it, then stands for its door,
     while whoever imports the function from the module that defines it gets it bare. So does the module's
     ``__getattr__``. A second name of a function is a function of that name. Classes are decorated with

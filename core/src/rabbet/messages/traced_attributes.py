@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SHARDING = (
-    "rb.typeof(x) tells how it lies where axes are explicit, debug.inspect_array_sharding shows how the "
+    "rb.typeof(x) shows its sharding along explicit axes, debug.inspect_array_sharding shows how the "
     "compiler lays it out, and lax.with_sharding_constraint sets it"
 )
 WAITING = "leave it out, and wait for the results of the whole program outside"

@@ -27,7 +27,7 @@ from rabbet.program.jaxpr import Jaxpr, bodies_of
 
 @dataclass(frozen=True)
 class PassContext:
-    """What a pass is told besides the program.
+    """What a pass gets besides the program.
 
     Args:
       platform: what the program is compiled for: ``"cpu"``, ``"cuda"``, ...

@@ -75,7 +75,7 @@ class Hooks:
         self.failures.append((plugin, what))
         warnings.warn(
             f"hook plugin {plugin!r}: {what}\n"
-            "  everything else goes on; `python -m rabbet doctor` shows all plugins",
+            "  everything else works; `python -m rabbet doctor` shows all plugins",
             PluginWarning,
             stacklevel=stacklevel(),
         )

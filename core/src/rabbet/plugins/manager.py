@@ -149,7 +149,7 @@ class PluginManager:
         if record.package not in self._warned:
             rivals = self._offers(record.group).get(record.name, ()) if record.status == "conflict" else ()
             self._warned.update({record.package}, [one.package for one in rivals])
-            text = f"{error}\n  everything else goes on without it"
+            text = f"{error}\n  everything else works without it"
             warnings.warn(text, PluginWarning, stacklevel=stacklevel())
 
     # Steps of the journey -----------------------------------------------------------------------

@@ -23,7 +23,7 @@ STATUSES = {
     "loaded": "imported and in use",
     "failed": "its import raised",
     "incompatible": "made for another version of rabbet-core; not imported",
-    "invalid": "what it names is not what its group is for",
+    "invalid": "its entry point names an object of the wrong kind for its group",
     "conflict": "another package offers the same name; this one is not used",
     "disabled": "switched off by RABBET_PLUGINS or RABBET_DISABLE_PLUGINS",
     "passed over": "RABBET_PREFER chose another package",

@@ -302,7 +302,7 @@ def check_command(name: Any, loaded: Any) -> Any:
     lacks = functions if isinstance(getattr(loaded, "HELP", None), str) else ["HELP", *functions]
     if lacks:
         return (
-            f"{_shortened(loaded)} is no command: it lacks {', '.join(lacks)}\n"
+            f"{_shortened(loaded)} is not a command: it lacks {', '.join(lacks)}\n"
             "  to fix: give it HELP, a text, add_arguments(parser), and run(args) -> exit status"
         )
     return None

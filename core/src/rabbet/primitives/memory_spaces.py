@@ -93,8 +93,8 @@ class InMemory(OverDevices):
             return self
         there = USUAL if other is None else other.memory
         raise ShardingError(
-            f"what a loop carries, or branches return, lies in the memory {self.memory!r} and in {there!r}; "
-            "bring it to one with rb.device_put(x, rb.memory.Space.Device)"
+            f"a value of a loop, or a result of branches, is in the memory {self.memory!r} and in {there!r}; "
+            "move it to one with rb.device_put(x, rb.memory.Space.Device)"
         )
 
     def before(self) -> Any:

@@ -229,7 +229,7 @@ class ShapedArray:
 
     def stands_for(self, other: Any) -> Any:
         """Whether a value of this type may stand where one of type ``other`` is expected, as far as types
-        speak of devices: one that may differ between these is no value that they share.
+        speak of devices: one that may differ between these is not a value that they share.
         """
         return self.spread is other.spread or stands_for(self, other)
 

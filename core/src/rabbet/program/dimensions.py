@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SymbolicDimension:
-    """The base class of dimensions that are no numbers while a function is traced.
+    """The base class of dimensions that are not numbers while a function is traced.
 
     A subclass has integer arithmetic, with ints too, whose results are ints where they are known; ``==``,
     which says whether two dimensions are equal whatever the sizes are, and other comparisons, which raise
@@ -51,7 +51,7 @@ def dimension_of(size: Value) -> Any:
     """A dimension: symbolic as it is, else the int that it means.
 
     Raises:
-      TypeError: for what is no whole number.
+      TypeError: for what is not a whole number.
 
     Example:
       >>> from rabbet.extend.shapes import dimension_of

@@ -21,7 +21,7 @@ SHARED = {
 
 
 def names_of(abstract: Any) -> list[str]:
-    """The names of the parameters that a shape rule of core's takes: what is no array."""
+    """The names of the parameters that a shape rule of core's takes: what is not an array."""
     return [
         p.name
         for p in inspect.signature(abstract).parameters.values()

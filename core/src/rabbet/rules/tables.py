@@ -310,8 +310,8 @@ class Through:
     def __call__(self, op: Site | Op, *payloads: Batched | str) -> Any:
         name = op.primitive.name
         raise TypeError(
-            f"the rule for primitive {name!r} at {function_names.address(self.body)} must be told which "
-            "interpreter asks, and was called by none: its table has no interpreter (as 'lower' and "
+            f"the rule for primitive {name!r} at {function_names.address(self.body)} needs the "
+            "interpreter, and was called without one: its table has no interpreter (as 'lower' and "
             "'transpose' have none), or a rule of another table is made from it. Write it without "
             f"with_interpreter, or a rule for {name!r} in the other table"
         )

@@ -120,7 +120,7 @@ def call_by_placements(
         ``config.traced_key()`` behind them: ``(*[x.spec for x in arrays], config.traced_key())``.
       traced: ``(*args, **kwargs)``, called under a transformation.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
-      of_others: ``(args)``, where an argument is no array: a pytree, a number.
+      of_others: ``(args)``, where an argument is not an array: a pytree, a number.
       of_trees: a collection; while there is something in it, ``of_others`` is called at once.
 
     Example:

@@ -79,7 +79,7 @@ def block_until_ready(x: dict[Any, Any]) -> dict[Any, Any]:
     leaves = tree.leaves(x)
     try:
         adapter.wait_for([leaf.raw for leaf in leaves])
-    except Exception as error:  # a leaf is no array, or an array failed: one by one, for its own error
+    except Exception as error:  # a leaf is not an array, or an array failed: one by one, for its own error
         if is_of_handler(error):
             raise
     else:
@@ -168,7 +168,7 @@ def on_clear_caches(forget: Callable[..., Any], of: Any = None) -> None:
 
     Args:
       of: an object that may die: then it is ``forget(of)`` as long as the object lives, and nothing is kept
-        of it afterwards. ``forget`` must not hold it, so it is no method of it but of its class.
+        of it afterwards. ``forget`` must not hold it, so it is not a method of it but of its class.
 
     Example:
       >>> from rabbet.extend.functions import on_clear_caches

@@ -63,7 +63,7 @@ def device_put(
 
     Raises:
       TypeError: for a device that is none. ValueError: where `donate` and `may_alias` are both True.
-      TreeError: for a pytree that is no prefix of `x`.
+      TreeError: for a pytree that is not a prefix of `x`.
 
     Example:
       >>> rb.device_put(np.arange(3), rb.devices()[0])
@@ -105,7 +105,7 @@ def obey_sharding(who: str, x: Value, sharding: Sharding | str | None, name: str
     """`x`, the result of `who`, as its argument called `name` asks: where it is, or laid out by a sharding.
 
     Raises:
-      TypeError: for what is no sharding.
+      TypeError: for what is not a sharding.
       NotImplementedError: for one device, in a traced function where there are several, because the program
         runs where its arguments are.
 

@@ -398,7 +398,7 @@ class Interpreter:
 
 
 def refuse_no_type(interpreter: Interpreter, aval: int) -> None:
-    """Raise TypeError for what an interpreter's ``type_of`` returned and is no type."""
+    """Raise TypeError for what an interpreter's ``type_of`` returned and is not a type."""
     kind = type(interpreter)
     raise TypeError(
         f"{interpreter.describe()}: {kind.__name__}.type_of ({function_names.address(kind.type_of)}) "

@@ -128,7 +128,7 @@ def put_together(interpreter: Interpreter, structures: Any, leaves: Any) -> Any:
             values.append(interpreter.wrap(tree.unflatten(structure, leaves[at : at + n])))
             at += n
     if state is not None:
-        interpreter.state = state  # what goes in or out is no result of an operation, and leaves nothing
+        interpreter.state = state  # what goes in or out is not a result of an operation, and leaves nothing
     return values
 
 

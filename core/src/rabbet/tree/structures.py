@@ -26,7 +26,7 @@ def leaf_paths(structure: cpp.PyTreeDef) -> list[tuple[Any, ...]]:
         found, _ = registry.flatten_with_path(structure.unflatten(numbers), None)
         if all(leaf is n for (_, leaf), n in zip(found, numbers, strict=True)):
             return [path for path, _ in found]
-    except Exception:  # a class of the tree is not made of numbers, or is no node then
+    except Exception:  # a class of the tree is not made of numbers, or is not a node then
         pass
     return list(_paths_by_position(structure, ()))
 

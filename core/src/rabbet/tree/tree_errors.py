@@ -44,8 +44,8 @@ def depth_problem(tree: Any, is_leaf: IsLeaf = None) -> str | None:
         return None
     start = tree_nodes.shorten("".join(map(str, _path(deepest[1])[:5])))
     return (
-        f"the tree has {deepest[0] + 1} levels of containers, more than can be taken apart; the deepest are "
-        f"at {start}...\n  to fix: make a list of what is nested, or raise sys.setrecursionlimit"
+        f"the tree has {deepest[0] + 1} levels of containers, more than can be flattened; the deepest are "
+        f"at {start}...\n  to fix: keep nested values in a list, or raise sys.setrecursionlimit"
     )
 
 

@@ -23,7 +23,7 @@ def cholesky(op, a):
 
 
 def lu(op, a):
-    """By `getrf`, which counts rows from 1. A zero pivot is no failure: the factors are what they are."""
+    """By `getrf`, which counts rows from 1. A zero pivot is not a failure: the factors are what they are."""
     aval, pivots, _ = op.out_avals
     batch = aval.shape[:-2]
     out_avals = [aval, pivots, lapack.info_aval(batch)]

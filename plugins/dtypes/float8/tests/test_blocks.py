@@ -77,7 +77,7 @@ def test_sizes_that_are_no_whole_blocks_are_filled_up():
     x = np.ones((2, 40), np.float32)
     out = float8.scaled_dot_general(x, x, LAST, configs=[config("mxfp8")] * 3)
     assert out.tolist() == [[40.0, 40.0], [40.0, 40.0]]
-    with pytest.raises(ValueError, match="40 numbers are no whole blocks of 32"):
+    with pytest.raises(ValueError, match="40 numbers are not whole blocks of 32"):
         float8.quantize_blocks(x, config("mxfp8"))
 
 

@@ -133,7 +133,7 @@ def test_messages():
         int4.quantize(W[:, 0])
     with pytest.raises(TypeError, match="makes integers, and float32 is none"):
         int4.quantize(W, "float32")
-    with pytest.raises(ValueError, match="16 rows are no whole blocks of 5"):
+    with pytest.raises(ValueError, match="16 rows are not whole blocks of 5"):
         int4.quantize(W, block=5)
     with pytest.raises(TypeError, match=r"got shapes \(6, 15\) and \(16, 6\)"):
         int4.matmul(np.ones((6, 15), "f"), int4.quantize(W))

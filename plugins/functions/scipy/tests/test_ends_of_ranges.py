@@ -58,7 +58,7 @@ def test_arguments_of_different_sizes(name):
 
 @pytest.mark.needs("grad")
 def test_densities_and_probabilities():
-    """Logarithms of probabilities near 1, and of densities where a square is no number."""
+    """Logarithms of probabilities near 1, and of densities where a square is not a number."""
     scipy_stats = pytest.importorskip("scipy.stats")
     with rb.config.override(enable_x64=True):
         for name, method, x, *args in (

@@ -33,7 +33,7 @@ def test_vmap_and_scan_go_over_batch_dimensions(draw, pair):
 
 def test_a_dimension_that_is_no_batch_dimension_is_named(pair):
     x = pair[1].update_layout(n_batch=0)
-    with pytest.raises(ValueError, match=r"no batch dimension .*update_layout\(n_batch=1\)"):
+    with pytest.raises(ValueError, match=r"not a batch dimension .*update_layout\(n_batch=1\)"):
         rb.vmap(lambda x: x.todense())(x)
     with pytest.raises(ValueError, match=r"has no batch dimensions.*update_layout"):
         sparse.sparsify(lambda x: lax.scan(lambda c, x: (c, x.sum()), 0, x))(x)

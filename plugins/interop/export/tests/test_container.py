@@ -97,7 +97,7 @@ def test_classes_that_are_not_registered():
         export.register_namedtuple_serialization(Pair, serialized_name="tests.Pair2")
     with pytest.raises(ValueError, match=r"serialized_name 'tests.Pair' is taken by Pair"):
         export.register_namedtuple_serialization(Other, serialized_name="tests.Pair")
-    with pytest.raises(ValueError, match="is no named tuple"):
+    with pytest.raises(ValueError, match="is not a named tuple"):
         export.register_namedtuple_serialization(Tagged, serialized_name="tests.Tagged2")
 
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_none(blob):
     program = export.deserialize(blob)
     program.call(X)  # what this made is not that of another
     broken = replace(program, mlir_module_serialized=b"no module")
-    with pytest.raises(export.ExportError, match="no portable artifact that StableHLO"):
+    with pytest.raises(export.ExportError, match="not a portable artifact that StableHLO"):
         broken.call(X)
 
 

@@ -166,8 +166,8 @@ def test_texts_that_are_no_shapes(text, words):
 
 @pytest.mark.parametrize("text, like, words", [
     ("a, ..., 7", (1, 5, 9), "has ', 7' where its end, after '...', should be"),
-    ("a, b, ...", (1,), "has '...' for what is left of `like`, which is \\(1,\\)"),
-    ("a, ...", None, "has '...' for what is left of `like`, which is None"),
+    ("a, b, ...", (1,), "has '...' for the other dimensions of `like`, which is \\(1,\\)"),
+    ("a, ...", None, "has '...' for the other dimensions of `like`, which is None"),
     ("a, ...", (1, None), "placeholder for dimension 1, and there is no `like`"),
 ])  # fmt: skip
 def test_placeholders_that_do_not_fit(text, like, words):

@@ -23,5 +23,5 @@ def test_an_array_is_put_into_a_memory_of_its_device():
 
 
 def test_any_memory_is_no_place():
-    with pytest.raises(ValueError, match="is no place"):
+    with pytest.raises(ValueError, match="is not a place"):
         rb.device_put(1.0, rb.memory.Space.Any)

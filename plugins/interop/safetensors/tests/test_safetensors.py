@@ -150,7 +150,7 @@ def entry(dtype="U8", shape=(2,), offsets=(0, 2)):
         (file_of(b"\xff\xff"), "header cannot be read"),
         (file_of(b"[" * 100_000), "header cannot be read"),
         (file_of(b'{"a": 1, "a": 2}'), "stands in it twice"),
-        (file_of([]), "no object"),
+        (file_of([]), "not an object"),
         (file_of({"__metadata__": {"a": 1}}), "metadata are not texts"),
         (file_of({"x": 3}), r"missing or no sizes \(tensor 'x'\)"),
         (file_of({"x": entry(shape=(-2,))}, b"ab"), "no sizes"),
@@ -188,7 +188,7 @@ def test_bytes_changed_at_random_are_refused_or_read():
 
 def test_what_is_refused_says_why(tmp_path):
     path = tmp_path / "x.safetensors"
-    with pytest.raises(TypeError, match=r"'a.0' is no array but str 'w'"):
+    with pytest.raises(TypeError, match=r"'a.0' is not an array but str 'w'"):
         st.save({"a": ["w"]}, path)
     with pytest.raises(TypeError, match="'q' is of dtype complex128, for which the format has no word"):
         st.save({"q": np.ones(2, "c16")}, path)

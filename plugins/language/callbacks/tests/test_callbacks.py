@@ -106,7 +106,7 @@ REFUSED = [
     (lambda v: np.ones((2, 3), np.float16), TypeError, "dtype float16"),
     (lambda v: (v, v), TypeError, r"structure .*promised"),
     (lambda v: (v,), TypeError, r"structure .*promised"),
-    (lambda v: "text", TypeError, "no array, str 'text'"),
+    (lambda v: "text", TypeError, "not an array, str 'text'"),
     (lambda v: None, TypeError, "structure PyTreeDef"),
     (lambda v: np.ones((2, 3)) * 1j, TypeError, "dtype complex128"),
 ]
@@ -131,7 +131,7 @@ def test_the_leaf_that_is_wrong_is_named():
 def test_what_is_no_callback_and_what_is_no_array():
     with pytest.raises(TypeError, match="pure_callback takes a function, got int: 3"):
         rb.pure_callback(3, struct())
-    with pytest.raises(TypeError, match=r"argument for host_of .*is no array: str 'x'.*functools.partial"):
+    with pytest.raises(TypeError, match=r"argument for host_of .* not an array: str 'x'.*functools.partial"):
         rb.io_callback(host_of, struct(), "x")
     with pytest.raises(TypeError, match=r"what host_of .* returns.*ShapeDtypeStruct.*got float 1.0"):
         rb.io_callback(host_of, 1.0, 1.0)

@@ -63,7 +63,7 @@ def test_log_goes_to_the_logger(caplog):
         (("{} {}", 1), {}, IndexError, "asks for more positional arguments, given are 0"),
         (("{}", 1, 2), {}, ValueError, r"does not use the positional arguments \[1\].*not an f-string"),
         (("x",), {"y": 1}, ValueError, r"does not use the arguments \['y'\]"),
-        (("{",), {}, ValueError, "is no format string: .*write {{ and }} for braces"),
+        (("{",), {}, ValueError, "is not a format string: .*write {{ and }} for braces"),
         ((1.0,), {}, TypeError, "debug.print takes a format string first, got float: 1.0"),
     ],
 )

@@ -276,7 +276,7 @@ REFUSED = [
     (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True), ValueError, "must be divisible by"),
     (lambda x: lax.all_to_all(x, "i", 1, 0), ValueError, "all_to_all: dimension 1"),
     (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "a source occurs twice"),
-    (lambda x: lax.ppermute(x, "i", [(0, 4)]), ValueError, "a destination in perm is no index"),
+    (lambda x: lax.ppermute(x, "i", [(0, 4)]), ValueError, "a destination in perm is not an index"),
     (lambda x: lax.ppermute(x, ("i", "i"), [(0, 1)]), ValueError, "an axis is named twice"),
     (lambda x: lax.pshuffle(x, "i", [0, 1, 1, 2]), ValueError, "must hold each index"),
     (lambda x: lax.pmax(x * 1j, "i"), TypeError, "pmax"),

@@ -82,8 +82,8 @@ def test_json_layout_and_the_usual_mesh(program, tmp_path, capsys):
 
 WRONG = [
     (["--topology", "v5x:2x4"], "no hardware is called 'v5x'; did you mean v5"),
-    (["--topology", "cpu:none"], "no topology of CPU devices: give their number, as in cpu:8"),
-    (["--topology", "cpu:0"], "no topology of CPU devices"),
+    (["--topology", "cpu:none"], "is not a topology of CPU devices: give a number, as in cpu:8"),
+    (["--topology", "cpu:0"], "is not a topology of CPU devices"),
     (
         ["--topology", "cpu:8", "--mesh", "data=3,model=2"],
         "has 8 devices, and a mesh of data=3, model=2 has 6",

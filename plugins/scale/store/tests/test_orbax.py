@@ -63,7 +63,7 @@ def test_what_orbax_does_not_keep(tmp_path, state, message):
 
 
 def test_damage_is_said(tmp_path):
-    with pytest.raises(store.CheckpointError, match="is no checkpoint of Orbax's"):
+    with pytest.raises(store.CheckpointError, match="is not a checkpoint of Orbax's"):
         orbax.read(tmp_path)
     bad = tmp_path / "bad"
     wrong = {"key_metadata": 3}

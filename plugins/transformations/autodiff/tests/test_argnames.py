@@ -78,7 +78,7 @@ def message(call, error=TypeError):
 def test_a_name_that_the_call_does_not_have():
     text = message(lambda: rb.grad(loss, argnames="scal")(X, scale=2.0))
     assert "argument 'scal'" in text and "'x', 'scale'" in text and "loss" in text
-    # A default is no argument of the call.
+    # A default is not an argument of the call.
     assert "'shift'" in message(lambda: rb.grad(loss, argnames="shift")(X, scale=2.0))
 
 

@@ -49,7 +49,7 @@ def batches_of_products(w, xs):
 
 
 def read_otherwise(w, xs):
-    """The weight is used by something that is no product too."""
+    """The weight is used by something that is not a product too."""
 
     def step(h, x):
         return lax.tanh(dot(h, w) + x * total(lax.sin(w))), None

@@ -43,8 +43,8 @@ ONES = np.ones(3, "f4")
             r"argument 'x': term 1 must have the type f32\[3\], got f32\[2\]",
         ),
         ((ONES, 1.0), ([ONES, np.ones(3, "i4")], [1.0] * 2), TypeError, r"term 2 .* f32\[3\], got i32\[3\]"),
-        ((ONES, 1.0), (["a"], [1.0]), TypeError, r"argument 'x': term 1 is no array: str \('a'\)"),
-        (("a", 1.0), ([1.0], [1.0]), TypeError, r"argument 'x' is no array: str \('a'\)"),
+        ((ONES, 1.0), (["a"], [1.0]), TypeError, r"argument 'x': term 1 is not an array: str \('a'\)"),
+        (("a", 1.0), ([1.0], [1.0]), TypeError, r"argument 'x' is not an array: str \('a'\)"),
         (
             (1, 1.0),
             ([1.0], [1.0]),

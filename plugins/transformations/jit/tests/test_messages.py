@@ -157,7 +157,7 @@ def test_a_leaked_tracer_can_be_looked_at():
     assert kept[0].shape == ()
 
 
-# ------------------------------------------------------------------------------------- what is no array
+# ------------------------------------------------------------------------------------- what is not an array
 def test_an_argument_that_is_no_array():
     def f(x, options):
         return x

@@ -185,7 +185,7 @@ def test_a_static_name_that_does_not_exist():
         return x
 
     with pytest.raises(
-        ValueError, match=r"'dept', which is no argument of .*f \(.*test_signature.py:\d+\).*depth, x"
+        ValueError, match=r"'dept', which is not an argument of .*f \(.*test_signature.py:\d+\).*depth, x"
     ):
         rb.jit(f, static_argnames="dept")
 

@@ -59,7 +59,7 @@ def ds(start: Any, size: Any = NOT_GIVEN, stride: int | None = None) -> slice | 
       stride: an int.
 
     Raises:
-      TypeError: for a size or stride that is no int.
+      TypeError: for a size or stride that is not an int.
 
     Example:
       >>> rb.jit(lambda x, i: x[rb.ds(i, 3)])(rnp.arange(10), 4)

@@ -124,11 +124,11 @@ def parse(aval: ShapedArray, index: Any, eager: bool, outside: bool = False, wra
 
 
 def refuse_sequence(index: Any) -> None:
-    """Raise TypeError for a list, or another sequence that is no tuple, as an index by itself."""
+    """Raise TypeError for a list, or another sequence that is not a tuple, as an index by itself."""
     if isinstance(index, (list, range)):
         raise TypeError(
-            f"a {type(index).__name__} is no index while config.index_rules is 'clamped': using a non-tuple "
-            "sequence for multidimensional indexing is not allowed; use x[numpy.array(index)], or "
+            f"a {type(index).__name__} is not an index while config.index_rules is 'clamped': using a non-"
+            "tuple sequence for multidimensional indexing is not allowed; use x[numpy.array(index)], or "
             "x[tuple(index)]"
         )
 

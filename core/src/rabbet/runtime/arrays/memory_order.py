@@ -106,7 +106,7 @@ def in_order(sharding: Sharding, order: tuple[int, ...]) -> Any:
     """A sharding with the dimensions in this order in memory; the sharding itself for that by rows.
 
     Raises:
-      ShardingError: for what is no permutation of the dimensions.
+      ShardingError: for what is not a permutation of the dimensions.
 
     Example:
       >>> from rabbet.extend.sharding import in_order

@@ -135,7 +135,7 @@ class ProgramCache:
             self._warn(
                 "folder",
                 f"the folder {self.folder} cannot be written to ({error.strerror or error}). "
-                "What is in it is used; what is compiled from now on is not kept.",
+                "Its entries are used; new programs are not kept.",
             )
             return False
         self._make_room(len(content))
@@ -324,7 +324,7 @@ def read_if_ours(path: Any) -> Any:
 def not_ours(status: Any, is_kind: Any) -> str | None:
     """Return why a file or folder with this `os.stat_result` cannot be trusted, or None."""
     if not is_kind(status.st_mode):
-        return "is not what it should be (a link, or another kind of file)"
+        return "has the wrong type (a link, or another kind of file)"
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
         return f"belongs to another user (uid {status.st_uid})"
     if status.st_mode & 0o022:

@@ -55,7 +55,7 @@ class Refused(NamedTuple):
             what = f"the 'lower' rule for primitive {primitive.name!r}"
         package = source_positions.owner(getattr(rule, "__module__", None) or "")
         said = f"{self.problem}, in {self.written}" if self.written else self.problem
-        return f"{what}{package} ({function_names.address(rule)}) wrote what is refused: {said}"
+        return f"{what}{package} ({function_names.address(rule)}) wrote the refused text: {said}"
 
 
 def refused(lowering: Lowering, message: str) -> Refused | None:
@@ -159,10 +159,10 @@ def parse_problem(text: str) -> str | None:
 
 
 def unknown_call(text: str, target: str) -> tuple[str, ...] | None:
-    """The problem with a text that calls a native function that nobody has registered."""
+    """The problem with a text that calls a native function that is not registered."""
     if target not in targets(text):
         return None
-    return f"nobody has registered the function {target!r}; register_ffi_target does, before it is called", ""
+    return f"the function {target!r} is not registered; register_ffi_target does that, before the call", ""
 
 
 def without_location(line: str) -> str:

@@ -141,7 +141,7 @@ def operations(first: Callable[..., Any], with_number: Callable[..., Any]) -> Ca
 
     Args:
       first: ``(op, args)``, where the program is not known yet.
-      with_number: ``(op, args)``, where an argument is no array.
+      with_number: ``(op, args)``, where an argument is not an array.
     """
 
     def process(self, op: Op, args: tuple[Any, ...]) -> list[Value] | Value:
@@ -238,7 +238,7 @@ def function(
       evaluation: the interpreter that executes operations at once.
       traced: ``(*args, **kwargs)``, called under any other interpreter.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
-      of_others: ``(args)``, where an argument is no array.
+      of_others: ``(args)``, where an argument is not an array.
       of_trees: a collection. While there is something in it, ``of_others`` is called at once: to find out by
         an exception that an argument is a pytree costs a tenth of a small program.
     """

@@ -72,7 +72,7 @@ def handed_over(plain: Any, name: str) -> Callable[..., Any]:
             plain,
             (raws,),
             options,
-            f"{name!r} is running still, on a thread of its own: it cannot be stopped, and keeps its "
+            f"{name!r} is still running, on a thread of its own: it cannot be stopped, and keeps its "
             "arguments and a processor busy until its loop ends or the process does",
         )
 
@@ -184,7 +184,7 @@ def to_the_end(function: Callable[..., Any], *args: Any) -> Any:
         helper = _helper()
     except RuntimeError:  # the interpreter exits, or the system has no more threads
         return function(*args)
-    return helper.run(function, args, {}, "the compiler is still at work, on a thread of its own", ends=True)
+    return helper.run(function, args, {}, "the compiler is still running, on a thread of its own", ends=True)
 
 
 def watched(function: Any, look: Any, every: Any, give_up: Any, note: Any) -> Any:

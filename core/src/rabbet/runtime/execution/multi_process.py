@@ -24,7 +24,7 @@ COMMUNICATES = re.compile(
 # Two looks are never so many seconds apart, unless this process itself was stopped meanwhile.
 MOST_BETWEEN_LOOKS = 5.0
 STUCK = (
-    "the program is under way still, on a thread of its own, because it cannot be stopped while it waits for "
+    "the program is still running, on a thread of its own, because it cannot be stopped while it waits for "
     "the other processes; it ends with its time-out"
 )
 

@@ -130,7 +130,7 @@ class Store:
         except adapter.XlaRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
-            raise TimeoutError(f"nobody set {key!r} within {seconds:g} s") from None
+            raise TimeoutError(f"{key!r} was not set within {seconds:g} s") from None
 
     def folder(self, prefix: Any) -> Any:
         """All keys below ``prefix``, with their values: a dict by what follows the prefix."""

@@ -141,7 +141,7 @@ def _waits(frame: Any) -> bool:
 def _inside(frame: Any) -> bool:
     while frame is not None:
         file = frame.f_code.co_filename
-        # To import something is no computation: those frames are "<frozen importlib...".
+        # To import something is not a computation: those frames are "<frozen importlib...".
         if not file.startswith("<") and is_internal(file, frame.f_globals.get("__name__")):
             return True
         frame = frame.f_back

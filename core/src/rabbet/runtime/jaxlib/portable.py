@@ -36,7 +36,7 @@ def to_portable(text: str, version: str, *, shardings: bool = False) -> bytes:
       bytes.
 
     Raises:
-      ValueError: for what that version cannot express, and for text that is no module.
+      ValueError: for what that version cannot express, and for text that is not a module.
 
     Example:
       >>> from rabbet.extend.native import from_portable, stablehlo_versions, to_portable
@@ -66,14 +66,14 @@ def from_portable(artifact: Any) -> Any:
       ...     from_portable(b"no artifact")
       ... except ValueError as error:
       ...     print(str(error).partition(" that")[0])
-      these bytes are no portable artifact
+      these bytes are not a portable artifact
     """
     ir, context = _context()
     data, current = bytes(artifact), stablehlo_versions().current
     said = WRITTEN_FOR.match(data)
     if said is None:  # whatever else it is, the reader takes it for text
         raise ValueError(
-            f"these bytes are no portable artifact that StableHLO {current} reads: they begin with "
+            f"these bytes are not a portable artifact that StableHLO {current} reads: they begin with "
             f"{data[:4]!r}"
         )
     try:
@@ -120,7 +120,7 @@ def foreign_functions(text: Any, prefix: Any, entry: Any = "main") -> Any:
       a ``ForeignFunctions``: their ``text``, all of them private, and the ``symbol`` of the entry.
 
     Raises:
-      ValueError: for text that is no module, or has no such function.
+      ValueError: for text that is not a module, or has no such function.
 
     Example:
       >>> from rabbet.extend.native import foreign_functions
@@ -143,7 +143,7 @@ def foreign_functions(text: Any, prefix: Any, entry: Any = "main") -> Any:
                 _make_private(ir, operation)
                 lines.append(_text(operation.operation))
     except ir.MLIRError as error:
-        raise ValueError(f"this text is no module: {error}") from None
+        raise ValueError(f"this text is not a module: {error}") from None
     return ForeignFunctions("\n".join(lines), f"{prefix}_{entry}")
 
 

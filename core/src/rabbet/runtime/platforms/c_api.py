@@ -218,7 +218,7 @@ def foreign(path: Any) -> str | None:
     with open(path, "rb") as file:
         head = file.read(20)
     if not head.startswith(ELF) or len(head) < 20:
-        return "is no shared library"
+        return "is not a shared library"
     wanted, found = MACHINES.get(machine.machine()), int.from_bytes(head[18:20], "little")
     if wanted is None or found == wanted:
         return None

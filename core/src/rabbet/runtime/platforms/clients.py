@@ -222,7 +222,7 @@ class Clients:
             if client is not None:
                 self._default[wanted] = client
                 for error in unusable:
-                    text = f"{error}\n  everything else goes on without it"
+                    text = f"{error}\n  everything else works without it"
                     warnings.warn(text, PluginWarning, stacklevel=stacklevel())
                 return client
         raise PluginError(nothing_works(broken)) from next(iter(broken.values()), None)

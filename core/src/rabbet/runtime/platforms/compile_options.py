@@ -96,7 +96,7 @@ def merge(base: Any, extra: Any) -> dict[Any, Any]:
 
 
 def normalize_compiler_options(extra: dict[Any, Any] | str) -> dict[Any, Any]:
-    """Return options with their values as XLA wants them; ConfigError for what is no mapping of names to
+    """Return options with their values as XLA wants them; ConfigError for what is not a mapping of names to
     values.
 
     Example:
@@ -190,5 +190,5 @@ def refusal(platform: str, name: str, value: Any, reason: str) -> str:
     family = f"xla_{FAMILIES.get(platform, platform)}_"
     own = [n for n in known if n.startswith(family)]
     if own:
-        hint += f"\n  of the {len(known)} that it tells of, for {platform}: {', '.join(own)}"
+        hint += f"\n  of the {len(known)} that it lists, for {platform}: {', '.join(own)}"
     return f"jaxlib {adapter.version()} knows no compiler option {name!r}{hint}"

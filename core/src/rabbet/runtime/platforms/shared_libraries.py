@@ -16,7 +16,7 @@ FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", 
 
 def needs(path: str | Path) -> tuple[list[str], list[str]]:
     """``(libraries, folders)``: the names that a shared library asks for, and the folders that it names to
-    look in; both empty for what is no library of 64 bits.
+    look in; both empty for what is not a library of 64 bits.
     """
     with open(path, "rb") as file:
         head = file.read(64)

@@ -11,7 +11,7 @@ DEFAULTS = {
     "array_namespace": "jax.numpy",
     # A Python int beside an array of a narrower dtype is taken modulo: `uint8_array * -1` is no error.
     "python_int_overflow": "wrap",
-    # A static index out of range is clamped, as a computed one is, and a list alone is no index.
+    # A static index out of range is clamped, as a computed one is, and a list alone is not an index.
     "index_rules": "clamped",
     # make_mesh and AbstractMesh make axes of type Explicit.
     "mesh_axis_types": "explicit",

@@ -34,7 +34,7 @@ class Space(enum.Enum):
           ValueError: for ``Any``, and where the device has no such memory, with those that it has.
         """
         if self is Space.Any:
-            raise ValueError("device_put: memory.Space.Any is no place; give Space.Device or Space.Host")
+            raise ValueError("device_put: memory.Space.Any is not a place; give Space.Device or Space.Host")
         from rabbet import device_put
 
         if is_tracer(x):

@@ -191,7 +191,7 @@ def swap(ref, value, mask=None):
 
 
 def as_reference(ref):
-    """Refuse what is no reference of a kernel."""
+    """Refuse what is not a reference of a kernel."""
     if not isinstance(ref, (Ref, View)):
         raise TypeError(
             f"expected a reference of a kernel, got {type(ref).__name__} {ref!r:.40}\n"

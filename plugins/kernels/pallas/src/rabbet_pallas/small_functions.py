@@ -132,7 +132,7 @@ def multiple_of(x, values):
     if isinstance(x, int):
         wrong = [v for v in values if x % v]
         if wrong:
-            raise ValueError(f"multiple_of: {x} is no multiple of {wrong[0]}")
+            raise ValueError(f"multiple_of: {x} is not a multiple of {wrong[0]}")
         return x
     return multiple_of_p(array_or_tracer(x), values=values)
 

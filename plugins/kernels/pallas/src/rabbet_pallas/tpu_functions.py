@@ -102,7 +102,7 @@ def bitcast(x, ty, dim=-2):
     new = ShapedArray((), ty)
     if (aval.shape[dim] * aval.itemsize) % new.itemsize:
         raise ValueError(
-            f"bitcast: {aval.shape[dim]} elements of {aval.dtype} are no whole ones of {new.dtype}"
+            f"bitcast: {aval.shape[dim]} elements of {aval.dtype} are not whole ones of {new.dtype}"
         )
     return bitcast_p(x, dtype=new.dtype, **({} if dim == -2 else {"dim": dim}))
 

@@ -155,7 +155,7 @@ def dot(walker, equation, x, y):
     (contract, batch), one, other = params["dimension_numbers"], *[v.aval for v in equation.inputs]
     if batch[0] or one.ndim != 2 or other.ndim != 2 or len(contract[0]) != 1:
         walker.refuse(
-            f"a product of {one.str_short()} and {other.str_short()} that is no product of matrices",
+            f"a product of {one.str_short()} and {other.str_short()} that is not a product of matrices",
             "matrices, with one more dimension of the grid in place of a batch",
         )
     (a,), (b,) = contract

@@ -218,7 +218,7 @@ def dot(walker, equation, x, y):
     )
     if len(contract[0]) != 1 or one.ndim - len(batch[0]) != 2 or other.ndim - len(batch[1]) != 2:
         walker.refuse(
-            f"a product of {one.str_short()} and {other.str_short()} that is no product of matrices",
+            f"a product of {one.str_short()} and {other.str_short()} that is not a product of matrices",
             "matrices, or multiplication and a sum",
         )
     if len(batch[0]) > 1:

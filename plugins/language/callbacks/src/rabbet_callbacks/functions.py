@@ -84,7 +84,7 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
     Under ``vmap`` it is called once per example, under differentiation on the values, not the tangents.
 
     Args:
-      callback: gets ``*args, **kwargs`` with arrays in place of traced values; arguments that are no arrays
+      callback: gets ``*args, **kwargs`` with arrays in place of traced values; arguments that are not arrays
         are passed on. Without one, a function with these options, of the function and its arguments, is
         returned.
       ordered: whether the calls happen in the order of the program.

@@ -22,7 +22,7 @@ HOLE = Hole()
 
 
 class Fixed:
-    """A leaf of the arguments that is no array, such as a string: the function gets it as it is."""
+    """A leaf of the arguments that is not an array, such as a string: the function gets it as it is."""
 
     __slots__ = ("value",)
 
@@ -121,7 +121,7 @@ class HostFunction:
             have = typeof(x)
         except TypeError:
             shown = f"{type(x).__name__} {x!r:.60}"
-            raise TypeError(f"{what}what is no array, {shown}{promised}") from None
+            raise TypeError(f"{what}a value that is not an array, {shown}{promised}") from None
         if have.shape != aval.shape:
             raise ValueError(f"{what}an array of shape {have.shape}{promised}")
         if aval.is_extended:
@@ -157,7 +157,7 @@ def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None, devic
       device: the one that calls the function.
 
     Raises:
-      TypeError: ``function`` is not callable, or a leaf is no array and ``fixed`` is None.
+      TypeError: ``function`` is not callable, or a leaf is not an array and ``fixed`` is None.
     """
     if not callable(function):
         raise TypeError(f"{who} takes a function, got {type(function).__name__}: {function!r:.60}")
@@ -170,7 +170,7 @@ def taken_apart(function, who, args, kwargs, *, out_tree=None, fixed=None, devic
         except TypeError:
             if fixed is None:
                 raise TypeError(
-                    f"{who}: an argument for {describe_function(function)} is no array: "
+                    f"{who}: an argument for {describe_function(function)} is not an array: "
                     f"{type(x).__name__} {x!r:.60}; bind such values with functools.partial"
                 ) from None
             places.append(Fixed(x))

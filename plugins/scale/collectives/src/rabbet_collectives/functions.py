@@ -345,7 +345,7 @@ def ppermute(x, axis_name, perm):
             raise ValueError(f"ppermute: a {what} occurs twice in perm: {pairs}")
         if not all(0 <= i < size for i in indices):
             raise ValueError(
-                f"ppermute: a {what} in perm is no index of the axis {name!r}, of size {size}: {pairs}"
+                f"ppermute: a {what} in perm is not an index of the axis {name!r}, of size {size}: {pairs}"
             )
 
     def one(leaf):

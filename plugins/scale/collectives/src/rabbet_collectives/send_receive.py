@@ -45,7 +45,7 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Sent:
 
 
 def precv(token: Sent, out_shape: Any, axis_name: Any, perm: Any) -> Any:
-    """The values that ``psend`` sent here; zeros for a member that is no destination.
+    """The values that ``psend`` sent here; zeros for a member that is not a destination.
 
     Args:
       token: what ``psend`` returned.

@@ -205,9 +205,9 @@ def checked(place):
     if missing:
         variables = ", ".join([f"RABBET_{name.upper()}" for name in missing])
         raise ConfigError(
-            f"distributed.initialize: nobody tells {', '.join(missing)}\n"
+            f"distributed.initialize: not known: {', '.join(missing)}\n"
             f"  to fix: give them as arguments, set {variables}, start the program with "
-            "`rabbet launch -n 4 program.py`, or run it in a cluster that tells: "
+            "`rabbet launch -n 4 program.py`, or run it in one of these clusters: "
             f"{', '.join(AUTOMATIC)}"
         )
     if place.num_processes < 1 or not 0 <= place.process_id < place.num_processes:

@@ -192,7 +192,7 @@ class Handing:
         if not hmac.compare_digest(self.code(status, nonce, digest, key, blob), str(said["code"])):
             warnings.warn(
                 f"what was to be the program {name} of process {above} is not signed by a process of this "
-                "job and is not believed; it is compiled here",
+                "job and is ignored; it is compiled here",
                 ForgedMessageWarning,
                 stacklevel=2,
             )

@@ -158,7 +158,7 @@ class SignedStore:
         value = self.believed(key, self.store.wait(key, seconds))
         while value is None:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"nobody of this job set {key!r} within {seconds:g} s")
+                raise TimeoutError(f"no process of this job set {key!r} within {seconds:g} s")
             time.sleep(PAUSE)
             value = self.get(key)
         return value

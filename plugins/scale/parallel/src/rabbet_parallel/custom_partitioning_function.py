@@ -29,7 +29,7 @@ class custom_partitioning:
       fun: takes and returns pytrees of arrays. It says what the whole result is: it runs where there is one
         device, within ``shard_map``, and under ``grad`` and ``vmap``, which know nothing of ``partition``
         (wrap the function in ``custom_vjp`` to keep it for derivatives).
-      static_argnums: positions of arguments that are no arrays; they must be hashable.
+      static_argnums: positions of arguments that are not arrays; they must be hashable.
 
     Example:
       >>> from rabbet.experimental.custom_partitioning import custom_partitioning

@@ -92,7 +92,7 @@ class Explicit(OverDevices):
         except MissingRule:
             if "body" in op.primitive.kinds:
                 return outs
-            raise self.unclear(op, avals, "no rule says how its result lies") from None
+            raise self.unclear(op, avals, "no rule gives the sharding of its result") from None
         if hasattr(rule, "parts"):
             return of_parts(op, op.primitive.decomposition, avals, outs)
         body = getattr(rule, "body", None)
@@ -155,8 +155,8 @@ class Explicit(OverDevices):
         if other is None or other is self:
             return self
         raise ShardingError(
-            f"what a loop carries goes in as {self} and comes out as {other}; lay it out alike, with "
-            f"rb.reshard"
+            f"a loop value has the sharding {self} before an iteration and {other} after it; "
+            "make them equal with rb.reshard"
         )
 
     def hidden(self, x: Any) -> Any:

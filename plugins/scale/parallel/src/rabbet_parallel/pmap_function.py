@@ -111,7 +111,7 @@ def pmap(
             if not kwargs:
                 try:
                     compiled = placed.get(tuple([x.spec for x in args]))
-                except (AttributeError, TypeError):  # what is no array, or a class of the user's
+                except (AttributeError, TypeError):  # what is not an array, or a class of the user's
                     compiled = None
                 if compiled is not None:
                     return compiled(*args)

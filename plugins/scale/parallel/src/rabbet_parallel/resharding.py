@@ -88,7 +88,7 @@ def with_auto(mesh: Any, axes: Any) -> Any:
     axes = frozenset(mesh.axis_names).difference(mesh.manual_axes) if axes is None else axes
     if not axes <= set(mesh.axis_names):
         unknown = ", ".join(sorted(map(repr, axes - set(mesh.axis_names))))
-        raise ShardingError(f"auto_axes: {unknown} is no axis of {mesh}")
+        raise ShardingError(f"auto_axes: {unknown} is not an axis of {mesh}")
     named = zip(mesh.axis_names, mesh.axis_types, strict=True)
     return mesh.update(axis_types=tuple([AxisType.Auto if n in axes else t for n, t in named]))
 

@@ -202,8 +202,8 @@ class Mapped:
         if len(taken) == len(leaves):
             bad = next(i for i, x in enumerate(leaves) if not is_array_like(x))
             raise TypeError(
-                f"{self.who}: argument leaf {bad} is not an array: {describe_value(leaves[bad])}; what is to "
-                "be handed to the function as it is has None in in_specs"
+                f"{self.who}: argument leaf {bad} is not an array: {describe_value(leaves[bad])}; give "
+                "None in in_specs for a value that is passed to the function unchanged"
             )
         in_specs = tuple([specs[i] for i in taken])
         mapped = Mapped(rest, self.mesh, in_specs, self.out_specs, self.axis_names, self.check_vma)
@@ -217,8 +217,8 @@ class Mapped:
         if self.in_specs is None:
             if not by_types:
                 raise ShardingError(
-                    f"{self.who}: give in_specs, P() for what is whole; only over axes of type Explicit do "
-                    "the types of arguments say how they are taken apart"
+                    f"{self.who}: give in_specs, with P() for arguments that are whole; only over axes of "
+                    "type Explicit may they be left out"
                 )
             return [said(x) for x in leaves]
         given = tuple(self.in_specs) if isinstance(self.in_specs, list) else self.in_specs
@@ -227,8 +227,8 @@ class Mapped:
             own, ndim = said(x), typeof(x).ndim
             if not axes_of_type(typeof(x)) and entries(spec, ndim) != entries(own, ndim):
                 raise ShardingError(
-                    f"{self.who}: in_specs takes argument leaf {i} apart as {spec}, and its type says that "
-                    f"it lies as {own}, {typeof(x).str_short()}\n  to fix: bring it there before, "
+                    f"{self.who}: in_specs cuts argument leaf {i} as {spec}, but by its type its sharding "
+                    f"is {own}, {typeof(x).str_short()}\n  to fix: move it before, "
                     f"rb.reshard(x, {spec}), or leave in_specs out"
                 )
         return specs

@@ -51,7 +51,7 @@ class ArrayMapping(tuple):
             if factor == BATCHING and i:
                 raise ValueError(f"ArrayMapping: BATCHING stands in front of all other factors: {factors!r}")
             if isinstance(factor, str) and factor != BATCHING and not factor.isidentifier():
-                raise ValueError(f"ArrayMapping: {factor!r} is no name of a factor")
+                raise ValueError(f"ArrayMapping: {factor!r} is not a name of a factor")
         return super().__new__(cls, factors)
 
     def __repr__(self) -> Any:

@@ -113,8 +113,8 @@ class Addends(OverDevices):
         if other is self:
             return self
         raise ShardingError(
-            f"what a loop carries goes in as {self or 'added up'} and comes out as {other or 'added up'}; "
-            "make it alike, with rb.reshard"
+            f"a loop value is {self or 'added up'} before an iteration and {other or 'added up'} after it; "
+            "make them equal with rb.reshard"
         )
 
     def without(self, axis):

@@ -217,7 +217,7 @@ def test_some_axes_left_to_the_compiler(arrays, axes):
     for run in (along, jit(along)):
         with pytest.raises(ShardingError, match=r"cumsum of f32\[8,4@y\]: it goes along dimension 1"):
             run(arrays["xy"])
-    with pytest.raises(ShardingError, match="'q' is no axis of"):
+    with pytest.raises(ShardingError, match="'q' is not an axis of"):
         auto_axes(lax.neg, axes="q", out_sharding=P("x"))(arrays["xy"])
 
 

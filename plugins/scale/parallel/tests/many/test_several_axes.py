@@ -75,7 +75,7 @@ def test_the_same_under_maps(pairs):
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="is no index of the axis"):
+    with pytest.raises(ValueError, match="is not an index of the axis"):
         mapped(lambda x: lax.ppermute(x, ("x", "y"), [(0, 8)]))(HOST)
     with pytest.raises(ValueError, match="0 to 7, once"):
         mapped(lambda x: lax.pshuffle(x, ("x", "y"), [0, 1]))(HOST)

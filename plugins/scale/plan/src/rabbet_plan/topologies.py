@@ -36,7 +36,7 @@ def split(topology: str) -> tuple[str, str]:
         return "cuda", f"{USUAL_GPU}:{topology}"
     if kind == "cpu":
         if not rest.isdigit() or not int(rest):
-            raise ConfigError(f"{topology!r} is no topology of CPU devices: give their number, as in cpu:8")
+            raise ConfigError(f"{topology!r} is not a topology of CPU devices: give a number, as in cpu:8")
         return "cpu", rest
     if "/" in kind or kind in ("tpu", "cuda", "gpu"):
         platform, _, name = topology.partition("/" if "/" in kind else ":")

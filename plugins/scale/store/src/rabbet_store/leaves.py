@@ -69,8 +69,8 @@ def leaf_of(number, name, x, all_parts):
     else:
         raise TypeError(
             f"{name} is a {type(x).__name__}; checkpoints hold arrays, numbers, texts and bytes\n  to fix: "
-            "register a class that holds arrays (rb.tree_util.register_dataclass), and save of others what "
-            "they are made of"
+            "register a class that holds arrays (rb.tree_util.register_dataclass), and save the "
+            "arrays that other objects are made of"
         )
     dtype = host.dtype
     chunk = arrays.chunk_of(part, dtype.itemsize)
@@ -79,7 +79,7 @@ def leaf_of(number, name, x, all_parts):
 
 
 def extended(x):
-    """What the manifest says of an array of a dtype that is no number format, such as random keys."""
+    """What the manifest says of an array of a dtype that is not a number format, such as random keys."""
     dtype = x.dtype
     said = {"dtype": dtype.name, "dimensions": len(dtype.physical_shape)}
     if dtypes.issubdtype(dtype, dtypes.prng_key) and type(getattr(dtype, "impl", None)) is str:

@@ -137,7 +137,7 @@ def extended_dtype(row, wanted):
             raise CheckpointError(f"{row['name']} of the checkpoint is {said['dtype']}: {error}") from None
     else:
         raise CheckpointError(
-            f"{row['name']} of the checkpoint is {said['dtype']}, which is no number format; pass "
+            f"{row['name']} of the checkpoint is {said['dtype']}, which is not a number format; pass "
             f"load(like=...) "
             "with an array of this dtype"
         )
@@ -164,7 +164,7 @@ class State:
             try:
                 order, self.shape = tree.flatten(whole)
             except TreeError as error:  # as of keys that cannot be sorted, which no state had
-                raise CheckpointError(f"the checkpoint of step {step} is no state: {error}") from None
+                raise CheckpointError(f"the checkpoint of step {step} is not a state: {error}") from None
         else:
             expected, found = structure.taken_apart(like)
             self.shape = tree.structure(like)
@@ -191,7 +191,7 @@ def check_load(like, partial, plain):
 
 
 def as_extended(values, dtype):
-    """NumPy values as elements of a dtype that is no number format."""
+    """NumPy values as elements of a dtype that is not a number format."""
     return from_physical(on_device(values, None), dtype=dtype)
 
 

@@ -57,7 +57,7 @@ def read(folder):
     try:
         version = body["format"]
         if type(version) is not int:
-            raise ValueError("its format is no number")
+            raise ValueError("its format is not a number")
         if version > FORMAT:
             raise CheckpointError(f"{folder} was written by a later version of rabbet-store; install that")
         body = format_1.brought_up(body) if version == 1 else body
@@ -92,13 +92,13 @@ def check(body):
     not fit.
     """
     rows, nodes = body["leaves"], body["tree"]
-    expect(type(rows) is list and type(nodes) is list, "leaves or tree is no list")
-    expect(type(body["step"]) is int and type(body.get("processes", 1)) is int, "step is no number")
+    expect(type(rows) is list and type(nodes) is list, "leaves or tree is not a list")
+    expect(type(body["step"]) is int and type(body.get("processes", 1)) is int, "step is not a number")
     check_nodes(nodes, len(rows))
     for row in rows:
         expect(type(row) is dict and type(row["name"]) is str, "a leaf has no name")
         if "value" in row:
-            expect(type(scalars.decoded(row["value"])) in scalars.TYPES, "a leaf is no number and no text")
+            expect(type(scalars.decoded(row["value"])) in scalars.TYPES, "a leaf is not a number and no text")
         else:
             check_array(row, body["format"])
 
@@ -107,7 +107,7 @@ def check_nodes(nodes, leaves):
     """Each node has the form of its kind, and there are as many as there are children and leaves."""
     due = 1
     for node in nodes:
-        expect(type(node) is list and type(node[0]) is str, "a node is no list")
+        expect(type(node) is list and type(node[0]) is str, "a node is not a list")
         kind, rest = node[0], node[1:]
         if kind in structure.SEQUENCES:
             expect(len(rest) == 1 and type(rest[0]) is int and 0 <= rest[0] <= len(nodes), "a sequence")

@@ -50,7 +50,7 @@ def read(folder):
             found.append((way, value_of(folder, way, entry["value_metadata"])))
         return put_together(found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CheckpointError(f"{folder} is no checkpoint of Orbax's, or is damaged: {error}") from None
+        raise CheckpointError(f"{folder} is not a checkpoint of Orbax's, or is damaged: {error}") from None
 
 
 def value_of(folder, way, said):

@@ -189,7 +189,7 @@ def container(node, children, plain):
             return OrderedDict(zip(keys, children, strict=True))
         if node[2] == "?" and not plain:
             raise CheckpointError(
-                "the checkpoint has a defaultdict whose factory is no type of Python's own; pass "
+                "the checkpoint has a defaultdict whose factory is not a type of Python's own; pass "
                 "load(like=...), or load(plain=True)"
             )
         factory = FACTORIES.get(node[2])

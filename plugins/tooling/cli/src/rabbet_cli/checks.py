@@ -70,7 +70,7 @@ def groups(manager: Any) -> Iterator[tuple[str, bool | None, str]]:
             near = difflib.get_close_matches(point.group.lower()[len("rabbet.") :], ends, n=1, cutoff=0.6)
             known = f"did you mean {ends[near[0]]}?" if near else f"the groups are {', '.join(read)}"
             detail = (
-                f"{distribution.name} has an entry point {point.name!r} in a group that nobody reads: {known}"
+                f"{distribution.name} has the entry point {point.name!r} in a group without a reader: {known}"
                 "\n  what people call, such as a transformation, is an entry point in rabbet.api"
             )
             yield point.group, False, detail

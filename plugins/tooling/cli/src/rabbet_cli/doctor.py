@@ -118,7 +118,7 @@ def answered(label, whose, ask):
     if wrong is not None:
         yield Check(
             label, False,
-            f"{whose}\nit answered {wrong!r:.80}, which is no check\n  to fix: return a list of triples "
+            f"{whose}\nit answered {wrong!r:.80}, which is not a check\n  to fix: return a list of triples "
             "(label, ok, detail): two strings and a bool between them, or None for plain information",
         )  # fmt: skip
 

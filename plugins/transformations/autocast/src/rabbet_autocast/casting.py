@@ -24,7 +24,7 @@ _dtype: ContextVar[Any] = ContextVar("rabbet_autocast_dtype")
 
 @rules.otherwise(before_decompositions=True)
 def as_it_is(op: Any, *values: Any) -> Any:
-    """Everything that is no product."""
+    """Everything that is not a product."""
     return op(*values)
 
 
@@ -115,7 +115,7 @@ def autocast(fun: Callable[..., Any] | None = None, *, dtype: Any = "bfloat16") 
       functions with derivative rules of their own keep these.
 
     Raises:
-      TypeError: for a dtype that is no float of fewer bits.
+      TypeError: for a dtype that is not a float of fewer bits.
 
     Example:
       >>> import rabbet.numpy as rnp

@@ -59,7 +59,7 @@ def value_and_grad(
       gradient has the structure, shapes and dtypes of the chosen argument, or is a tuple of them.
 
     Raises:
-      TypeError: for an output that is no scalar or inputs that cannot be differentiated.
+      TypeError: for an output that is not a scalar or inputs that cannot be differentiated.
 
     Example:
       >>> rb.value_and_grad(lambda x: x**2)(3.0)

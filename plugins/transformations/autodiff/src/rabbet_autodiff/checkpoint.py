@@ -69,7 +69,7 @@ def checkpoint(
       a function of the same arguments. Without ``fun``, a decorator.
 
     Raises:
-      TypeError: for arguments that are no arrays and not static.
+      TypeError: for arguments that are not arrays and not static.
 
     Example:
       >>> @rb.checkpoint
@@ -165,7 +165,7 @@ class _Call:
         self.avals = tuple([typeof(x) for x in self.leaves])
 
     def refusal(self, index: Any, x: Any) -> Any:
-        """What to say of an argument that is no array."""
+        """What to say of an argument that is not an array."""
         return (
             f"checkpoint of {describe_function(self.fun)}: {self.name_of(index)} is not an array: got "
             f"{describe_value(x)}; mark such arguments as static, with static_argnums or static_argnames"

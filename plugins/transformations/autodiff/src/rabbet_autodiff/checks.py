@@ -162,7 +162,7 @@ def array_leaves(
     def refusal(index: Any, x: Any) -> Any:
         return (
             f"{what} of {describe_function(fun)}: {name_of(fun, treedef, index, argnums)} cannot be "
-            f"differentiated, it is no array: {describe_value(x)}; pass other things by keyword, or bind "
+            f"differentiated, it is not an array: {describe_value(x)}; pass other things by keyword, or bind "
             "them with "
             "functools.partial"
         )

@@ -46,7 +46,7 @@ class Flat:
         return convert_leaves(array_or_tracer, outs, self.no_result)
 
     def no_result(self, index: int, x: str) -> str:
-        """What to say of an output that is no array."""
+        """What to say of an output that is not an array."""
         path = leaf_path(self.out_tree, index)
         return (
             f"differentiation of {describe_function(self.fun)}: the function must return arrays, it "

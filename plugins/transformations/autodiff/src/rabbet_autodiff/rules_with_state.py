@@ -120,8 +120,7 @@ class Stateful:
         except Exception as error:
             error.add_note(
                 f"the derivative rule of {self.name!r} was run under {type(inner).__name__}.aside(), where "
-                "only "
-                "linear operations may be done with tangents; without that method nobody observes the rule"
+                "only linear operations on tangents are allowed; without that method the rule is not observed"
             )
             raise
 

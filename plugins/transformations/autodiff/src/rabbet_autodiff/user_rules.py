@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class SymbolicZero:
     """A tangent or cotangent that is zero, as rules with ``symbolic_zeros=True`` see it.
 
-    It has a type and no values, and is no array; test for it with ``type(t) is SymbolicZero``.
+    It has a type and no values, and is not an array; test for it with ``type(t) is SymbolicZero``.
 
     Example:
       >>> from rabbet.custom_derivatives import SymbolicZero, zero_from_primal
@@ -163,7 +163,7 @@ def arrays(leaves: list[Value], what: str) -> list[Value]:
     return convert_leaves(
         lambda x: x if type(x) is Zero or is_float0(x) else array_or_tracer(x),
         leaves,
-        lambda i, x: f"{what} what is no array: {describe_value(x)}",
+        lambda i, x: f"{what} a value that is not an array: {describe_value(x)}",
     )
 
 

@@ -84,7 +84,7 @@ def jit(
       (``.lower().compile()``).
 
     Raises:
-      TypeError: for arguments that are no arrays and not static, or static arguments that cannot be hashed.
+      TypeError: for arguments that are not arrays and not static, or static arguments that cannot be hashed.
       ConfigError: for compiler options that are no dict of names and values; for one that the compiler does
         not know, when the function is compiled.
       ShardingError: for arguments on other devices than the shardings, or that cannot be cut into equal
@@ -122,7 +122,7 @@ def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Lay
     device are that.
 
     Raises:
-      TypeError: for what is no sharding. ShardingError: for a device beside shardings over others.
+      TypeError: for what is not a sharding. ShardingError: for a device beside shardings over others.
     """
     if ins is outs is None:
         return device, None, None

@@ -26,7 +26,7 @@ def giving_up(compiled: Compiled, run: Callable[..., Any], consts: list[Value]) 
 
     def run_donating(leaves: list[Value] | tuple[Value, ...]) -> Any:
         given = to_donate(leaves, donated)
-        # Copies would hide that one array stands in two places. And over several devices it is no failure
+        # Copies would hide that one array stands in two places. And over several devices it is not a failure
         # that could be explained afterwards: jaxlib 0.10 ends the process.
         if given is not leaves or (several and is_repeated([*held, *[x.raw for x in leaves]])):
             refuse_double_use(compiled, leaves, donated, consts)

@@ -56,7 +56,7 @@ class Statics:
         for name in self.names:
             if name not in known and not takes_names:
                 raise ValueError(
-                    f"argnames names {name!r}, which is no argument of {describe_function(fun)}; its "
+                    f"argnames names {name!r}, which is not an argument of {describe_function(fun)}; its "
                     f"arguments are {', '.join(sorted(known))}"
                 )
         if numbers is None or names is None:

@@ -123,7 +123,7 @@ def _no_result(fun: Callable[..., Any], out_tree: Any, index: int, x: str) -> An
 
 
 def arguments(signature: Signature, convert: Callable[..., Any]) -> Any:
-    """The argument leaves of a call, converted; a clear refusal of what is no array."""
+    """The argument leaves of a call, converted; a clear refusal of what is not an array."""
 
     def refusal(index: Any, x: Any) -> Any:
         return (

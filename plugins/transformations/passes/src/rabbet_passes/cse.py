@@ -35,7 +35,7 @@ def merge_equal(jaxpr, context=None):
                 atoms = [number(v) if type(v) is Literal else v for v in inputs]
             try:
                 earlier = first.setdefault((op, *atoms), outputs)
-            except TypeError:  # a literal that is no plain number
+            except TypeError:  # a literal that is not a plain number
                 earlier = outputs
             if earlier is not outputs:
                 same.update(zip(outputs, earlier, strict=True))

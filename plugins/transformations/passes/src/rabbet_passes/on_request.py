@@ -30,7 +30,7 @@ def outline(jaxpr, context):
 
 FOLD = Pass(
     "fold", fold, before=("cse", "dead-code"), default=False,
-    bodies=False, doc="compute what is known, cancel what undoes itself",
+    bodies=False, doc="compute constants, cancel operations that undo each other",
 )  # fmt: skip
 WEIGHT_DOTS = Pass(
     "weight-dots-2d", flatten_dots, after=("cse",), default=False,

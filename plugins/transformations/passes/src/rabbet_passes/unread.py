@@ -168,5 +168,5 @@ SHRINKS = {call: shrink_call, cond: shrink_branches, while_: shrink_while, scan:
 
 PASS = Pass(
     "unread-results", without_unread, before=("cse", "dead-code"), bodies=False,
-    doc="drop what calls, branches and loops compute and nobody reads",
+    doc="drop results of calls, branches and loops that are not read",
 )  # fmt: skip

@@ -38,7 +38,7 @@ def flatten_dots(jaxpr, context=None):
 
 @functools.lru_cache(maxsize=512)
 def flattened(op, x, y):
-    """The program of a product by matrices; None where it is one, or is no product with a weight."""
+    """The program of a product by matrices; None where it is one, or is not a product with a weight."""
     (contract, other), batch = op.params["dimension_numbers"]
     weight = x.ndim > 2 and y.ndim == 2 and contract == (x.ndim - 1,) and batch == ((), ())
     if word(op.primitive) != "dot_general" or not weight:

@@ -253,7 +253,7 @@ def _size(
         raise ValueError(
             f"vmap got inconsistent sizes for array axes to be mapped, in {describe_function(fun)}:\n"
             + "\n".join(lines)
-            + "\n  to fix: map axes of one size, or give None in in_axes for what is the same for all"
+            + "\n  to fix: map axes of one size, or give None in in_axes for arguments that do not vary"
         )
     return next(iter(sizes))
 

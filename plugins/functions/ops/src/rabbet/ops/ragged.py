@@ -31,7 +31,7 @@ def pad_ragged(
       if there are more), ``vmap`` maps a function of one row and its mask.
 
     Raises:
-      TypeError: for what are no arrays.
+      TypeError: for what are not arrays.
       ValueError: for no arrays, other shapes, or a ``length`` that is too small.
 
     Example:

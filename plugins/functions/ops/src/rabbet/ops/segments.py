@@ -52,7 +52,7 @@ ARGUMENTS = """
 
     Raises:
       ConcretizationTypeError: for traced ids without ``num_segments``.
-      TypeError: for ids that are no integers. ValueError: for ids of another shape, a negative number.
+      TypeError: for ids that are not integers. ValueError: for ids of another shape, a negative number.
 
     Example:
       >>> segment_{name}(rnp.array([1, 2, 3]), rnp.array([0, 1, 0]))

@@ -34,7 +34,7 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
       dtype: an integer dtype, by default that of a Python int.
 
     Raises:
-      TypeError: if ``dtype`` or a bound is no integer. ValueError: if a bound does not broadcast to
+      TypeError: if ``dtype`` or a bound is not an integer. ValueError: if a bound does not broadcast to
         ``shape``.
 
     Example:
@@ -146,7 +146,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
       mode: ``"high"`` draws from twice as many random bits, so that very small probabilities count.
 
     Raises:
-      TypeError: if ``p`` is no float. ValueError: if it does not broadcast to ``shape``.
+      TypeError: if ``p`` is not a float. ValueError: if it does not broadcast to ``shape``.
 
     Example:
       >>> random.bernoulli(random.key(0), 0.3, (5,)).dtype

@@ -2,7 +2,7 @@
 
 A rule is ``(op, following, *operands) -> results``. An operand that is an array of keys is given as an array
 of the numbers of its elements; any other as a function that returns its value as a NumPy array, or None
-where that is not known. Results are such arrays of numbers, or None for what is no key and for new keys.
+where that is not known. Results are such arrays of numbers, or None for what is not a key and for new keys.
 """
 
 import threading
@@ -42,7 +42,7 @@ def is_keys(x):
 
 
 def value_of(x):
-    """A function that gives the value of an operand that is no key."""
+    """A function that gives the value of an operand that is not a key."""
 
     def value():
         return np.asarray(x) if np.size(x) <= MOST_VALUES else None
@@ -75,7 +75,7 @@ def follow(following, program, operands):
     makers = None
 
     def value(v):
-        """The value of a variable that is no key, where it follows from what is known."""
+        """The value of a variable that is not a key, where it follows from what is known."""
         nonlocal makers
         if type(v) is Literal:
             return np.asarray(v.value, v.aval.dtype)

@@ -249,7 +249,7 @@ def is_typed(keys):
 
 
 def check_words(keys, who):
-    """Refuse what is no array of keys in the older form."""
+    """Refuse what is not an array of keys in the older form."""
     advice = "make one with rabbet.random.key(seed)"
     aval = _aval(keys, f"{who} needs a key, got {type(keys).__name__}: {advice}")
     own = default_generator().key_shape

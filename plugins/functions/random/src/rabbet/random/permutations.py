@@ -32,7 +32,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
       independent: put every line along ``axis`` in an order of its own.
 
     Raises:
-      TypeError: if ``x`` is a scalar that is no integer.
+      TypeError: if ``x`` is a scalar that is not an integer.
 
     Example:
       >>> random.permutation(random.key(0), 5).sort()
@@ -116,7 +116,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
 
     Raises:
       ValueError: if there are too few elements to draw from, or ``p`` is not one number for each.
-      TypeError: for a ``shape`` that is no sequence: ``choice(key, 5, 2)`` is NumPy's order of arguments.
+      TypeError: for a ``shape`` that is not a sequence: ``choice(key, 5, 2)`` is NumPy's order of arguments.
 
     Example:
       >>> random.choice(random.key(0), rnp.array([10, 20, 30]), (3,), replace=False).sort()

@@ -49,7 +49,7 @@ def one_dtype(name, *values, kinds="f", weak=True):
       weak: False: Python numbers become strong, where JAX's result is.
 
     Raises:
-      TypeError: if a value is no array or number, or if the common dtype is complex and ``kinds`` is not.
+      TypeError: if a value is not an array or number, or if the common dtype is complex and ``kinds`` is not.
     """
     check(name, *values)
     dtype, all_weak = dtypes.promote(*values)
@@ -87,7 +87,7 @@ def elementwise(function=None, *, static=()):
     called eagerly, in which half types are computed in single precision.
 
     Args:
-      static: names of arguments that are no arrays, though they may be numbers.
+      static: names of arguments that are not arrays, though they may be numbers.
     """
     if function is None:
         return functools.partial(elementwise, static=static)

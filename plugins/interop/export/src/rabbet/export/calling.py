@@ -39,7 +39,7 @@ def operand(exported, index, x):
     Python number has the dtype that it has elsewhere, float32 or int32 without 64 bits.
 
     Raises:
-      ExportError: for what is no array, and for another dtype.
+      ExportError: for what is not an array, and for another dtype.
     """
     aval = exported.in_avals[index]
     if not moves(aval):
@@ -48,7 +48,7 @@ def operand(exported, index, x):
         x = array_or_tracer(x)
     except TypeError:
         raise ExportError(
-            f"{exported.fun_name!r}: {name_of(exported, index)} is no array: {describe_value(x)}"
+            f"{exported.fun_name!r}: {name_of(exported, index)} is not an array: {describe_value(x)}"
         ) from None
     given = typeof(x)
     if given.dtype != aval.dtype:

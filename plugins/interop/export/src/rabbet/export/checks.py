@@ -111,7 +111,7 @@ def check_targets(name, targets, disabled):
     if refused:
         advice = ", ".join(f"DisabledSafetyCheck.custom_call({t!r})" for t in refused)
         raise ExportError(
-            f"export of {name!r}: nobody promises that these native functions are there, and unchanged, "
+            f"export of {name!r}: these native functions may be missing or changed "
             f"where the artifact is run: {', '.join(refused)}\n  to export it nevertheless, give "
             f"disabled_checks=[{advice}]"
         )

@@ -24,15 +24,15 @@ def parsed(name, scope):
     if name.isascii() and name.isdigit():
         if len(name) <= 19 and int(name) <= MOST:
             return int(name)
-        raise Damaged(f"{name:.30} is no dimension")
+        raise Damaged(f"{name:.30} is not a dimension")
     if len(name) > LONGEST or name.count("^") > 20 or any(len(part) > 3 for part in name.split("^")[1:]):
-        raise Damaged(f"{name:.30} is no dimension")
+        raise Damaged(f"{name:.30} is not a dimension")
     try:
         found = dimension(name, scope)
     except (ValueError, TypeError, ZeroDivisionError, RecursionError):
-        raise Damaged(f"{name!r} is no dimension") from None
+        raise Damaged(f"{name!r} is not a dimension") from None
     if isinstance(found, int) and not 0 <= found <= MOST:
-        raise Damaged(f"{name!r} is no dimension")
+        raise Damaged(f"{name!r} is not a dimension")
     return found
 
 

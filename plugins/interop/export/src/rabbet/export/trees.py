@@ -100,7 +100,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
       ``nodetype``, so it can decorate a class.
 
     Raises:
-      ValueError: for what is no named tuple; for a class or a name that is registered already.
+      ValueError: for what is not a named tuple; for a class or a name that is registered already.
 
     Example:
       >>> import collections
@@ -112,7 +112,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     fields = getattr(nodetype, "_fields", None)
     if not (isinstance(nodetype, type) and issubclass(nodetype, tuple) and fields is not None):
         raise ValueError(
-            f"{getattr(nodetype, '__qualname__', nodetype)!r} is no named tuple; use "
+            f"{getattr(nodetype, '__qualname__', nodetype)!r} is not a named tuple; use "
             "register_pytree_node_serialization"
         )
 

@@ -110,7 +110,7 @@ def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
     """``axis_tree``, a prefix of a structure, with an entry for each of its leaves; None is an entry.
 
     Raises:
-      ValueError: if it is no prefix.
+      ValueError: if it is not a prefix.
     """
     whole = rb.tree_util.tree_unflatten(treedef, [0] * treedef.num_leaves)
     try:

@@ -33,7 +33,7 @@ def save(arrays: Any, path: str | os.PathLike, *, metadata: Mapping[str, str] | 
       metadata: texts by name, kept beside the tensors.
 
     Raises:
-      TypeError: a leaf is no array, or the format has no word for its dtype.
+      TypeError: a leaf is not an array, or the format has no word for its dtype.
       ValueError: two leaves would have the same name.
 
     Example:
@@ -171,7 +171,7 @@ def named(given, convert):
 
 def host_array(leaf, name):
     if not isinstance(leaf, (rb.Array, np.ndarray, np.generic)):
-        raise TypeError(f"safetensors: {name!r} is no array but {type(leaf).__name__} {leaf!r:.60}")
+        raise TypeError(f"safetensors: {name!r} is not an array but {type(leaf).__name__} {leaf!r:.60}")
     if isinstance(leaf, np.ma.MaskedArray):
         raise ValueError(
             f"safetensors: {name!r} is a masked array of NumPy, which would lose its mask\n  to fix: save "
@@ -202,7 +202,7 @@ def files_of(path, names):
         sound = False
     if not sound:
         raise ValueError(
-            f"{path} is no index of safetensors files: it has no 'weight_map' of names "
+            f"{path} is not an index of safetensors files: it has no 'weight_map' of names "
             "and files"
         )
     by_file: dict[str, list[str]] = {}

@@ -47,12 +47,12 @@ def read_header(bytes_of, size, where):
       where: its name, for messages.
 
     Raises:
-      ValueError: it is no safetensors file, is cut off, or contradicts itself.
+      ValueError: it is not a safetensors file, is cut off, or contradicts itself.
       TypeError: a tensor has a dtype without an equal here.
     """
 
     def wrong(what):
-        return ValueError(f"{where} is no valid safetensors file: {what}")
+        return ValueError(f"{where} is not a valid safetensors file: {what}")
 
     if size < 8:
         raise wrong(f"it has {size} bytes, and the length of the header alone has 8")
@@ -64,7 +64,7 @@ def read_header(bytes_of, size, where):
     except (ValueError, RecursionError) as error:
         raise wrong(f"its header cannot be read: {error}") from None
     if not isinstance(header, dict):
-        raise wrong("its header is no object")
+        raise wrong("its header is not an object")
     metadata = header.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise wrong("its metadata are not texts by name")

@@ -46,7 +46,7 @@ def as_rabbet(
 
     Returns:
       a function of the same arguments. Arrays among them are tensors for ``fun``; Python numbers and anything
-      that is no array are passed on as they are.
+      that is not an array are passed on as they are.
 
     Raises:
       TypeError: what ``fun`` returns cannot be found without values, or is not made of tensors.
@@ -245,7 +245,7 @@ def tensors_of(pairs, fun):
         if not isinstance(x, torch.Tensor):
             raise TypeError(
                 f"as_rabbet: {describe_function(fun)} returned{place(path)} {type(x).__name__} {x!r:.60}; "
-                "what goes back into a program is tensors"
+                "only tensors go back into a program"
             )
     return [x for _, x in pairs]
 

@@ -102,7 +102,7 @@ def flat(fun, structure, moving, constants, results):
             if not isinstance(x, (rb.Array, np.ndarray, np.generic, bool, int, float, complex, str)):
                 raise TypeError(
                     f"as_torch: {describe_function(fun)} returned{place(path)} {type(x).__name__} {x!r:.60}, "
-                    "which is no array"
+                    "which is not an array"
                 )
         return [array_or_tracer(x) for (_, x), array in zip(pairs, is_array, strict=True) if array]
 

@@ -143,7 +143,7 @@ def check_format(who, fmt, args, kwargs):
         ) from None
     except ValueError as error:
         raise ValueError(
-            f"{who}: {fmt!r} is no format string: {error}; write {{{{ and }}}} for braces"
+            f"{who}: {fmt!r} is not a format string: {error}; write {{{{ and }}}} for braces"
         ) from None
     unused = [i for i in range(len(args)) if i not in checker.used]
     if unused:

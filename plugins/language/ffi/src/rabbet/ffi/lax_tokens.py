@@ -43,7 +43,7 @@ def after_all(*operands: Any) -> Token:
     """One token for several: it is there when all of them are.
 
     Raises:
-      TypeError: for an operand that is no token.
+      TypeError: for an operand that is not a token.
 
     Example:
       >>> lax.after_all(lax.create_token(), lax.create_token())

@@ -106,7 +106,7 @@ def call_text(
         orders = [row_major(a.ndim) if order is None else tuple(order) for a, order in zip(avals, given)]
         for aval, order in zip(avals, orders):
             if sorted(order) != list(range(aval.ndim)):
-                raise ValueError(f"{target}: {order} is no layout of {aval.str_short()}")
+                raise ValueError(f"{target}: {order} is not a layout of {aval.str_short()}")
         fields.append(f"{word}_layouts = [{', '.join(map(layout, orders))}]")
     if aliases:
         shared = [alias(target, i, o, in_avals, out_avals) for i, o in aliases.items()]

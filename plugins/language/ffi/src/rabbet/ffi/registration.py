@@ -115,7 +115,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
     """Register the type whose ``TypeId`` the capsule ``obj`` points to; see ``register_ffi_type``.
 
     Raises:
-      TypeError: for what is no capsule.
+      TypeError: for what is not a capsule.
 
     Example:
       >>> from rabbet.ffi import pycapsule, register_ffi_type_id

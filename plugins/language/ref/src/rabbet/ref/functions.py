@@ -25,7 +25,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
       that runs, and what is written to it is transformed too.
 
     Raises:
-      TypeError: if ``init_val`` is no array.
+      TypeError: if ``init_val`` is not an array.
 
     Example:
       >>> counter = rb.new_ref(0)

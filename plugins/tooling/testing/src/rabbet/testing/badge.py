@@ -37,7 +37,7 @@ def badge(report: str) -> str:
         for name in ("tests", "failures", "errors")
     }
     if not counts["tests"]:
-        raise ValueError("the report tells of no tests; write it with pytest --junit-xml=tests.xml")
+        raise ValueError("the report has no tests; write it with pytest --junit-xml=tests.xml")
     bad = counts["failures"] + counts["errors"]
     versions = f"{metadata.version('rabbet-core')}, jaxlib {metadata.version('jaxlib')}"
     text = f"{versions}: {f'{bad} failed' if bad else 'passed'}"

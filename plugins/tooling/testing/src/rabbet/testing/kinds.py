@@ -128,7 +128,7 @@ def indexed(row, seed):
         np.where(there, mapped == np.exp(plain), outside), row, "indexed", "it changes the values of elements"
     )
     _require(
-        all(dtypes.kind(arrays[i].dtype) in "iub" for i in at), row, "indexed", "its indices are no integers"
+        all(dtypes.kind(arrays[i].dtype) in "iub" for i in at), row, "indexed", "its indices are not integers"
     )
 
 

@@ -102,7 +102,7 @@ def check_rules(rules, rows, system=driver.CORE):
     """
     table = rules if isinstance(rules, RuleTable) else all_tables().get(rules.name)
     if table is None:
-        raise LawError(f"{rules!r} is for a table {rules.name!r} that nobody has made")
+        raise LawError(f"{rules!r} is for a table {rules.name!r} that no installed package makes")
     if isinstance(rules, RuleSet):
         for problem in rules.problems(lambda name: all_primitives().get(name)):
             raise LawError(f"{rules!r}: {problem}")

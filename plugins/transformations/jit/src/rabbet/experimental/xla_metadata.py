@@ -29,7 +29,7 @@ def set_xla_metadata(x: Any = None, /, **attributes: Any) -> Any:
       a context manager, which may also decorate a function; or ``x``.
 
     Raises:
-      TypeError: for a value that is no string, bool or number; if no attribute is given.
+      TypeError: for a value that is not a string, bool or number; if no attribute is given.
 
     Example:
       >>> from rabbet.experimental.xla_metadata import set_xla_metadata

@@ -114,7 +114,7 @@ def quantize_blocks(x: Any, config: Any) -> tuple[Array, Array]:
     x = rnp.asarray(x)
     *rest, k = x.shape
     if k % config.block_size:
-        raise ValueError(f"quantize_blocks: {k} numbers are no whole blocks of {config.block_size}")
+        raise ValueError(f"quantize_blocks: {k} numbers are not whole blocks of {config.block_size}")
     blocks = x.astype("float32").reshape(*rest, k // config.block_size, config.block_size)
     if config.global_scale is not None:
         blocks = blocks / _scalar(config.global_scale)

@@ -59,7 +59,7 @@ def quantize(w: Any, dtype: Any = "int4", block: int | None = None) -> Quantized
     n, m = w.shape
     block = n if block is None else block
     if block < 1 or n % block:
-        raise ValueError(f"int4.quantize: {n} rows are no whole blocks of {block}")
+        raise ValueError(f"int4.quantize: {n} rows are not whole blocks of {block}")
     parts = w.astype("float32").reshape(n // block, block, m)
     if spec.kind == "i":
         low, zero = None, None

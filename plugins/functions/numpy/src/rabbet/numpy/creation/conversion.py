@@ -173,7 +173,7 @@ def from_numpy(x: Any, dtype: DType | None) -> Value:
         raise TypeError(
             f"array: NumPy's dtype {x.dtype} has no equal here; convert it to a number dtype first"
         )
-    typeof(x)  # refuses what is no array of ours, as those with a mask
+    typeof(x)  # refuses what is not an array of ours, as those with a mask
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return to_array(x, alone=is_evaluating(alone=True))
     return to_array(cast_numpy(x, dtype), dtype=dtype, alone=is_evaluating(alone=True))

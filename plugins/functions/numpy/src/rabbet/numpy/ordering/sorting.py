@@ -224,7 +224,7 @@ def searchsorted(
       method: any of JAX's names; all give one result.
 
     Raises:
-      ValueError: if ``a`` is no vector, or for another ``side``.
+      ValueError: if ``a`` is not a vector, or for another ``side``.
 
     Example:
       >>> rnp.searchsorted(rnp.array([1, 3, 5]), rnp.array([0, 3, 9]))

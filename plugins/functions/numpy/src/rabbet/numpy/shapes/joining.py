@@ -24,7 +24,7 @@ def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]
     """The arrays of a sequence in one dtype.
 
     Raises:
-      TypeError: if it is no sequence of arrays.
+      TypeError: if it is not a sequence of arrays.
       ValueError: if it is empty.
     """
     if isinstance(arrays, Sequence) and not isinstance(arrays, (str, bytes)):  # also a deque, a UserList

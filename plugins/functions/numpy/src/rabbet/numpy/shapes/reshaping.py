@@ -101,7 +101,7 @@ def transpose(a: Value, axes: list[int] | None = None) -> Value:
     None.
 
     Raises:
-      ValueError: if ``axes`` is no permutation.
+      ValueError: if ``axes`` is not a permutation.
 
     Example:
       >>> rnp.permute_dims(rnp.ones((2, 3, 4)), (2, 0, 1)).shape

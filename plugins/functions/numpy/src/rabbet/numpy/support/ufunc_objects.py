@@ -324,7 +324,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: in
       identity: what ``func(identity, x)`` leaves unchanged, for reductions of no elements.
 
     Raises:
-      TypeError: if ``func`` is no function. ValueError: for numbers that are negative.
+      TypeError: if ``func`` is not a function. ValueError: for numbers that are negative.
 
     Example:
       >>> digits = frompyfunc(lambda a, b: 10 * a + b, 2, 1)

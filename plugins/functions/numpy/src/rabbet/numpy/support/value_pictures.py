@@ -53,7 +53,7 @@ def scaled(shown: np.ndarray) -> np.ndarray:
     low, high = np.nanmin(finite), np.nanmax(finite)
     if low == high:
         return np.where(np.isnan(finite), np.nan, 0.5)
-    top = max(abs(low), abs(high))  # divided first: the range of the largest floats is no float
+    top = max(abs(low), abs(high))  # divided first: the range of the largest floats is not a float
     return (finite / top - low / top) / (high / top - low / top)
 
 

@@ -1,4 +1,4 @@
-"""The logarithm of matrices, and powers that are no whole numbers."""
+"""The logarithm of matrices, and powers that are not whole numbers."""
 
 import math
 

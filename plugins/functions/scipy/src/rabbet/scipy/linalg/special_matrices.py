@@ -67,7 +67,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
       dtype: of the result.
 
     Raises:
-      ValueError: if ``n`` is no power of 2.
+      ValueError: if ``n`` is not a power of 2.
 
     Example:
       >>> print(hadamard(2))

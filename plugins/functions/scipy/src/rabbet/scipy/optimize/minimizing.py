@@ -96,8 +96,8 @@ def minimize(
     Nocedal and C. Zhu, A limited memory algorithm for bound constrained optimization, 1995.
 
     Raises:
-      TypeError: if ``args`` is no tuple, ``x0`` holds no such numbers, or an option is unknown.
-      ValueError: for an unknown method, ``x0`` that is no vector, or bounds that do not fit.
+      TypeError: if ``args`` is not a tuple, ``x0`` holds no such numbers, or an option is unknown.
+      ValueError: for an unknown method, ``x0`` that is not a vector, or bounds that do not fit.
 
     Example:
       >>> distance = lambda x: ((x - rnp.array([1.0, 2.0])) ** 2).sum()

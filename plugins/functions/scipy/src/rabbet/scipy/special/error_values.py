@@ -199,7 +199,7 @@ def owen_integral(h, a):
     """Owen's T for ``h >= 0`` and ``0 <= a <= 1``: the integral, cut off where it has decayed."""
     reach = 9.0 if is_double(h) else 6.0
     width = lax.min(a, reach / lax.max(h, 1e-6))
-    near = lax.min(h, 1e3)  # farther out the result is 0, and squares are no numbers
+    near = lax.min(h, 1e3)  # farther out the result is 0, and squares are not numbers
     total = lax.full_like(h, 0)
     for node, weight in gauss_nodes(32 if is_double(h) else 16):
         t = width * node

@@ -147,7 +147,7 @@ class BCOO(BatchedSparse):
         count = self.indices.ndim - 2
         if count < 0 or self.data.ndim != count + 1 + self._n_dense:
             raise ValueError(
-                "a BCOO was taken apart along a dimension that is no batch dimension (by vmap or scan over "
+                "a BCOO was split along a dimension that is not a batch dimension (by vmap or scan over "
                 "it, or by tree.map); make the dimension one first: x.update_layout(n_batch=1)"
             )
         return count

@@ -118,7 +118,7 @@ class BCSR(BatchedSparse):
         count = self.indices.ndim - 1
         if count < 0 or self.data.ndim != count + 1 + self._n_dense:
             raise ValueError(
-                "a BCSR was taken apart along a dimension that is no batch dimension (by vmap or scan "
+                "a BCSR was taken apart along a dimension that is not a batch dimension (by vmap or scan "
                 "over it)"
             )
         return count

@@ -28,7 +28,7 @@ def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
       permutation: which dimension comes where. Batch, sparse and dense dimensions stay among themselves.
 
     Raises:
-      ValueError: if it is no permutation.
+      ValueError: if it is not a permutation.
       NotImplementedError: if it mixes the three kinds of dimensions; ``update_layout`` changes the kind.
 
     Example:
@@ -38,7 +38,7 @@ def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
     needs("BCOO", "bcoo_transpose", mat)
     permutation = tuple(int(p) + (mat.ndim if p < 0 else 0) for p in permutation)
     if sorted(permutation) != list(range(mat.ndim)):
-        raise ValueError(f"bcoo_transpose: {permutation} is no permutation of {mat.ndim} dimensions")
+        raise ValueError(f"bcoo_transpose: {permutation} is not a permutation of {mat.ndim} dimensions")
     n_batch, n_sparse, n_dense = groups(mat)
     first, second = n_batch, n_batch + n_sparse
     batch, middle, dense = permutation[:first], permutation[first:second], permutation[second:]

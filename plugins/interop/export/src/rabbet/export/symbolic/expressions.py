@@ -15,7 +15,7 @@ from rabbet.extend.shapes import SymbolicDimension
 
 
 class Operation(NamedTuple):
-    """What is no polynomial: ``floordiv``, ``mod``, ``max`` or ``min`` of two dimensions."""
+    """What is not a polynomial: ``floordiv``, ``mod``, ``max`` or ``min`` of two dimensions."""
 
     name: str
     left: Any
@@ -254,7 +254,7 @@ def value_of(x, sizes, operation):
 
 
 def _as_array(dimension, other, operation, always=False):
-    """Beside what is no dimension, a dimension is an array."""
+    """Beside what is not a dimension, a dimension is an array."""
     if always or isinstance(other, (float, complex)):
         value = dimension.__jax_array__()
         return operation(value, other.__jax_array__() if isinstance(other, Dimension) else other)

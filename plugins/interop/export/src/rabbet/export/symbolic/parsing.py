@@ -28,7 +28,7 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
     """Between which numbers a dimension lies, as far as is known; both ends included.
 
     Raises:
-      TypeError: for what is no dimension.
+      TypeError: for what is not a dimension.
 
     Example:
       >>> from rabbet import export
@@ -90,7 +90,7 @@ def symbolic_shape(
             reader.take("...")
             if like is None or len(like) < len(dims):
                 raise ValueError(
-                    f"the shape {reader.text!r} has '...' for what is left of `like`, which is {like}"
+                    f"the shape {reader.text!r} has '...' for the other dimensions of `like`, which is {like}"
                 )
             dims += [_like(reader, like, i) for i in range(len(dims), len(like))]
             if reader.at(","):

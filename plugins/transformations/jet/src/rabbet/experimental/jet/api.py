@@ -71,7 +71,7 @@ def pushed_through(fun, primals, series, factorial_scaled):
     """``jet`` after a look at its arguments."""
     leaves, treedef = tree.flatten(primals)
     leaves = convert_leaves(
-        array_or_tracer, leaves, lambda i, x: f"{place(fun, treedef, i)} is no array: {describe_value(x)}"
+        array_or_tracer, leaves, lambda i, x: f"{place(fun, treedef, i)} is not an array: {describe_value(x)}"
     )
     lists = lists_of_terms(fun, primals, treedef, series)
     moving: list = []
@@ -112,7 +112,7 @@ def place(fun, treedef, index):
 
 
 def not_returned(fun, out_tree, index, x):
-    """What to say of an output that is no array."""
+    """What to say of an output that is not an array."""
     path = leaf_path(out_tree, index)
     where = f" at {keystr(path)}" if path else ""
     return (
@@ -144,7 +144,9 @@ def terms_like(x, terms, who):
 def term_like(t, wanted, who):
     """One term, checked: an array of the type ``wanted``, or a number for a scalar."""
     if getattr(t, "dtype", None) != dtypes.float0:
-        (t,) = convert_leaves(array_or_tracer, [t], lambda _, t: f"{who} is no array: {describe_value(t)}")
+        (t,) = convert_leaves(
+            array_or_tracer, [t], lambda _, t: f"{who} is not an array: {describe_value(t)}"
+        )
     have = typeof(t)
     if have.shape != wanted.shape:
         raise ValueError(f"{who} must have the type {wanted.str_short()}, got {have.str_short()}")

@@ -45,7 +45,7 @@ def cg(
     right if both converge. ``x0`` and ``M`` have none.
 
     Raises:
-      ValueError: if ``x0`` is not like ``b``, or ``A`` is no square matrix.
+      ValueError: if ``x0`` is not like ``b``, or ``A`` is not a square matrix.
 
     The method is that of M. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear
     systems, 1952.

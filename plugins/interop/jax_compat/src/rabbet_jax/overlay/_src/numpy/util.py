@@ -31,7 +31,7 @@ def ensure_arraylike(name, *args):
     """The arguments as arrays.
 
     Raises:
-      TypeError: for lists and what is no array.
+      TypeError: for lists and what is not an array.
     """
     check_arraylike(name, *args)
     arrays = tuple(rnp.asarray(x) for x in args)
@@ -39,7 +39,7 @@ def ensure_arraylike(name, *args):
 
 
 def check_arraylike(name, *args, emit_warning=False):
-    """Refuse lists and what is no array.
+    """Refuse lists and what is not an array.
 
     Raises:
       TypeError: with the function's name.
