@@ -38,7 +38,7 @@ def test_a_spec_that_says_otherwise_than_the_type(wrap):
         np.testing.assert_array_equal(out, 2 * HOST)
         for other in (P(), P("x"), P(None, "y"), P(("x", "y")), P("y", "x")):
             if other != spec:
-                with pytest.raises(ShardingError, match=r"its type says[^\n]*\n.*in_specs out"):
+                with pytest.raises(ShardingError, match=r"by its type[^\n]*\n.*in_specs out"):
                     double(other)(laid(EXACT, *spec))
     with pytest.raises(ShardingError, match=r"f32\[8,8\]\n  to fix: bring it there before, rb.reshard"):
         double(P("x"))(HOST)
