@@ -110,6 +110,9 @@ RESULTS = "Ask the results of the whole program, outside."
 
 def format_tracer(self: Any, spec: str) -> str:
     """``f"{x}"`` shows what is known; with a format, only a known number can be shown."""
+    shown = None if spec else getattr(self.interpreter, "shown", None)
+    if shown is not None and self.interpreter.alive and (text := shown(self.payload)):
+        return text
     known = concrete(self)
     if known is not None:
         return known("format()")(spec)

@@ -40,7 +40,7 @@ PYTHON = frozenset(python_scalars.PYTHON_SCALARS)
 class Stage(Interpreter):
     """Records operations. Its payload is the variable (or literal) of the program under construction."""
 
-    __slots__ = ("inputs", "equations", "captured", "effects", "cells")
+    __slots__ = ("inputs", "equations", "captured", "effects", "cells", "values")
     stages = True
 
     def __init__(self, takes_cells: bool = False) -> None:
@@ -49,6 +49,16 @@ class Stage(Interpreter):
         self.captured = {}
         self.effects = NONE
         self.cells: Any = {} if takes_cells else None
+        # Who computes values while they are recorded: ``values(atom)`` and ``values.shown(atom)``.
+        self.values: Any = None
+
+    def concrete(self, payload: Any) -> Any:
+        """The value of a variable, where it can be computed already; else None."""
+        return None if self.values is None else self.values(payload)
+
+    def shown(self, payload: Any) -> Any:
+        """What ``repr`` shows of it then, or None."""
+        return None if self.values is None else self.values.shown(payload)
 
     def process(self, op: Op, args: Any) -> Any:
         """Append one equation; its outputs are typed by the operator's shape rule."""

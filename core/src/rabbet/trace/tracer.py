@@ -58,7 +58,9 @@ class Tracer:
     _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
 
     def __repr__(self) -> str:
-        return f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
+        shown = getattr(self.interpreter, "shown", None)
+        text = None if shown is None or not self.interpreter.alive else shown(self.payload)
+        return text or f"Tracer<{self.aval.str_short()}> of {self.interpreter.describe()}"
 
 
 def payload_of(interpreter: Interpreter, x: Value) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rabbet import device_put, tree
 from rabbet.errors import ShardingError
+from rabbet.extend.cells import Cell
 from rabbet.extend.functions import (
     array_or_tracer,
     convert_leaves,
@@ -20,7 +21,7 @@ from rabbet.extend.functions import (
     is_evaluating,
 )
 from rabbet.extend.passes import consts_as_inputs, stage
-from rabbet.extend.transform import bind_axes, is_tracer, typeof
+from rabbet.extend.transform import bind_axes, context, is_tracer, typeof
 from rabbet.extend.wrapping import name_of, wraps
 from rabbet_collectives.varying import axes_of as axes_of_type
 from rabbet_collectives.varying import axes_of_devices
@@ -31,7 +32,9 @@ from rabbet_parallel.local_shapes import check_rank, check_sizes, check_spec, en
 from rabbet_parallel.meshes import AbstractMesh, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, with_devices
 from rabbet_parallel.partition_spec import PartitionSpec, axes_of
+from rabbet_parallel.shard_map_cells import call_with_cells
 from rabbet_parallel.shard_map_primitive import shard_map as shard_map_primitive
+from rabbet_parallel.shard_map_values import Values
 from rabbet_parallel.unreduced_sums import unreduced_of
 from rabbet_parallel.varying_axes import varying_outputs
 
@@ -142,6 +145,8 @@ class Mapped:
         """The mapped function."""
         mesh, manual = self.where(args)
         leaves, in_tree = tree.flatten(args)
+        if any(isinstance(x, Cell) for x in leaves):
+            return call_with_cells(self, args, leaves, in_tree)
         if self.in_specs is not None and not all(is_array_like(x) for x in leaves):
             return self.with_objects(args, leaves, in_tree)
         leaves = convert_leaves(
@@ -166,11 +171,8 @@ class Mapped:
         in_specs = [*[PartitionSpec()] * len(consts), *in_specs]
         if self.check_vma:
             self.refuse_differing(jaxpr, in_specs, out_specs, mesh, manual)
-        sharding = NamedSharding(mesh, PartitionSpec())
-        op = shard_map_primitive.op(
-            jaxpr=jaxpr, mesh=mesh, manual=manual, in_specs=tuple(in_specs), out_specs=tuple(out_specs),
-            sharding=sharding, name=self.name, typed=self.check_vma,
-        )  # fmt: skip
+        params = self.params(mesh, manual, in_specs)
+        op = shard_map_primitive.op(jaxpr=jaxpr, out_specs=tuple(out_specs), **params)
         operands = [*consts, *leaves]
         if is_evaluating():
             _recent.append(op)
@@ -206,9 +208,13 @@ class Mapped:
                 "None in in_specs for a value that is passed to the function unchanged"
             )
         in_specs = tuple([specs[i] for i in taken])
-        mapped = Mapped(rest, self.mesh, in_specs, self.out_specs, self.axis_names, self.check_vma)
+        return self.of(rest, in_specs, self.out_specs).call(*[leaves[i] for i in taken])
+
+    def of(self, f: Any, in_specs: Any, out_specs: Any) -> Mapped:
+        """The same for a function that stands for this one's."""
+        mapped = Mapped(f, self.mesh, in_specs, out_specs, self.axis_names, self.check_vma)
         mapped.name, mapped.who = self.name, self.who
-        return mapped.call(*[leaves[i] for i in taken])
+        return mapped
 
     def of_arguments(self, args: Any, leaves: Any, mesh: Any, manual: Any) -> Any:
         """The specs of arguments: as given, or as their types say."""
@@ -244,10 +250,16 @@ class Mapped:
 
     def traced(self, leaves: Any, in_tree: Any, in_specs: Any, mesh: Any, manual: Any) -> Any:
         """The program on parts, what it captured, and the structure of its result."""
-        out_tree = None
+        out_tree, outside = None, context.interpreter
+        values = None
+        if is_evaluating(alone=True):
+            operands = [placed(x, mesh, spec) for x, spec in zip(leaves, in_specs, strict=True)]
+            values = functools.partial(Values, params=self.params(mesh, manual, in_specs), operands=operands)
 
         def flat(*tracers: Any) -> Any:
             nonlocal out_tree
+            if values is not None:
+                context.interpreter.values = values(context.interpreter, outside=outside)
             outs, out_tree = tree.flatten(self.f(*tree.unflatten(in_tree, list(tracers))))
             return convert_leaves(
                 array_or_tracer,
@@ -261,6 +273,13 @@ class Mapped:
         with bind_axes(axes_of_devices(axes, typed)), as_current(mesh, manual):
             closed = stage(flat, local, self.name)
         return consts_as_inputs(closed), list(closed.consts), out_tree
+
+    def params(self, mesh: Any, manual: Any, in_specs: Any) -> dict:
+        """What all ``shard_map`` of this call have among their parameters."""
+        return {
+            "mesh": mesh, "manual": manual, "in_specs": tuple(in_specs), "name": self.name,
+            "sharding": NamedSharding(mesh, PartitionSpec()), "typed": self.check_vma,
+        }  # fmt: skip
 
     def of_results(self, jaxpr: Any, out_tree: Any, mesh: Any, manual: Any) -> Any:
         """The specs of results."""

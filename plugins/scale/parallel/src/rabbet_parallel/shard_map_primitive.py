@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 from rabbet import lax, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.bodies import entering, interpret, put_together, take_apart, transposed_program
-from rabbet.extend.passes import evaluate, stage
+from rabbet.extend.passes import bodies_of, evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
 from rabbet.extend.transform import bind_axes, typeof
 from rabbet_collectives import varying
 from rabbet_collectives.primitives import psum
 from rabbet_collectives.varying import axes_of_devices
 
+from rabbet_parallel.explicit_sharding import entries_of
 from rabbet_parallel.local_shapes import global_type, local_type, shardings_text, unmentioned, with_dimension
 from rabbet_parallel.manual_axes import Manual
-from rabbet_parallel.partition_spec import PartitionSpec, names_in
+from rabbet_parallel.partition_spec import PartitionSpec, axes_of, names_in
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
@@ -148,11 +149,11 @@ def body_shard_map(op: Op, interpreter: Any, args: Any) -> Any:
     avals = [typeof(x) for x in args]
     manual = params["manual"]
     of_args = structures[: len(args)]  # behind them stands a state, which is whole on each device
-    specs = specs_of_leaves(interpreter, of_args, params["in_specs"], [a.ndim for a in avals], manual)
+    over = added_over(interpreter, params, leaves, of_args)
+    specs = specs_of_leaves(interpreter, of_args, params["in_specs"], [a.ndim for a in avals], over)
     specs += [PartitionSpec()] * (len(leaves) - len(specs))
     typed = params["typed"]
     local = [local_type(typeof(x), mesh, s, manual, typed) for x, s in zip(leaves, specs, strict=True)]
-    over = [n for n in names_in(interpreter.added_over) if n in params["manual"]]
     count = math.prod([mesh.shape[n] for n in over])
     of_part = interpreter if count == 1 else interpreter.of_part(count)
     with bind_axes(axes_of_op(params)):
@@ -160,19 +161,19 @@ def body_shard_map(op: Op, interpreter: Any, args: Any) -> Any:
     ranks = [a.ndim for a in params["jaxpr"].out_avals]
     in_specs = [*[PartitionSpec()] * len(consts), *specs]
     if interpreter.threads:
-        return with_state(interpreter, params, body, (*consts, *leaves), in_specs, outs, ranks)
-    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, manual)
+        return with_state(interpreter, params, body, (*consts, *leaves), in_specs, outs, ranks, over)
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, over)
     return put_together(interpreter, outs, made(params, body, in_specs, out_specs)(*consts, *leaves))
 
 
 def with_state(
-    interpreter: Any, params: Any, body: Any, operands: Any, in_specs: Any, outs: Any, ranks: Any
+    interpreter: Any, params: Any, body: Any, operands: Any, in_specs: Any, outs: Any, ranks: Any, over: Any
 ) -> Any:
     """The program for an interpreter that threads a state: each device begins with the one that is there, and
     their states leave as rows of which the interpreter makes one.
     """
     *outs, state = outs
-    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, params["manual"])
+    out_specs = specs_of_leaves(interpreter, outs, params["out_specs"], ranks, over)
     count = state.treedef.num_leaves
 
     def rows(*args: Any) -> Any:
@@ -191,10 +192,47 @@ def with_state(
     return values
 
 
-def specs_of_leaves(interpreter: Any, structures: Any, specs: Any, ranks: Any, manual: Any) -> Any:
+def added_over(interpreter: Any, params: Any, leaves: Any, structures: Any) -> tuple:
+    """The axes over which the dimension lies that an interpreter adds: those that ``vmap`` was given, or over
+    axes of type ``Explicit`` those that cut it already, if the program does not speak of them.
+    """
+    manual = params["manual"]
+    told = tuple([n for n in names_in(interpreter.added_over) if n in manual])
+    if told:
+        return told
+    cuts, at = set(), 0
+    for structure in structures:
+        if not hasattr(structure, "num_leaves"):
+            at += 1
+            continue
+        axis = interpreter.added_dimension(structure)
+        for leaf in leaves[at : at + structure.num_leaves]:
+            entry = None if axis is None else entries_of(typeof(leaf))[axis]
+            cuts.add(tuple([n for n in names_in(entry) if n in manual]))
+        at += structure.num_leaves
+    cuts.discard(())
+    if len(cuts) != 1:
+        return ()
+    (cut,) = cuts
+    named = {n for spec in (*params["in_specs"], *params["out_specs"]) for n in axes_of(spec)}
+    return () if named.intersection(cut) or speaks_of(params["jaxpr"], cut) else cut
+
+
+def speaks_of(jaxpr: Any, names: tuple) -> bool:
+    """Whether an operation of a program has one of these axes among its parameters."""
+    for eqn in jaxpr.equations:
+        for value in eqn.op.params.values():
+            parts = value if isinstance(value, (tuple, frozenset)) else (value,)
+            if any(isinstance(part, str) and part in names for part in parts):
+                return True
+        if any(speaks_of(body, names) for _, body in bodies_of(eqn.op)):
+            return True
+    return False
+
+
+def specs_of_leaves(interpreter: Any, structures: Any, specs: Any, ranks: Any, over: tuple) -> Any:
     """The specs of the leaves of payloads whose values have the given ones."""
     found = []
-    over = tuple([n for n in names_in(interpreter.added_over) if n in manual])
     for structure, spec, ndim in zip(structures, specs, ranks, strict=True):
         count, axis = 1, None
         if hasattr(structure, "num_leaves"):
