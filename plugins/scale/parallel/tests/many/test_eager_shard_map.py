@@ -1,5 +1,5 @@
-"""What Python asks for within an eager ``shard_map``; references among arguments; ``vmap`` of one over axes of
-type ``Explicit``.
+"""What Python asks for within an eager ``shard_map``; references among arguments; ``vmap`` of one over axes
+of type ``Explicit``.
 """
 
 import numpy as np
@@ -16,7 +16,10 @@ X = np.arange(8, dtype=np.float32) + 1
 EXPLICIT = rb.make_mesh((4, 2), ("x", "y"), axis_types=AxisType.Explicit)
 
 
-def mapped(f, spec=P("x"), out=P("x"), **options):
+ROWS = P("x")
+
+
+def mapped(f, spec=ROWS, out=ROWS, **options):
     return rb.shard_map(f, mesh=MESH, in_specs=spec, out_specs=out, **options)
 
 
