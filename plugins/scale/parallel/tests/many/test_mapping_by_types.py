@@ -40,7 +40,7 @@ def test_a_spec_that_says_otherwise_than_the_type(wrap):
             if other != spec:
                 with pytest.raises(ShardingError, match=r"by its type[^\n]*\n.*in_specs out"):
                     double(other)(laid(EXACT, *spec))
-    with pytest.raises(ShardingError, match=r"f32\[8,8\]\n  to fix: bring it there before, rb.reshard"):
+    with pytest.raises(ShardingError, match=r"f32\[8,8\]\n  to fix: move it before, rb.reshard"):
         double(P("x"))(HOST)
     with pytest.raises(ShardingError, match="its type says"):
         double(P("x"), axis_names={"x"})(laid(EXACT, "y"))
