@@ -6,12 +6,14 @@ I0(x)`` in ``32 / x - 2``. The coefficients are Gauss-Chebyshev sums over 80 and
 digits. Derivatives: NIST DLMF 10.29.
 """
 
+import math
+
 from rabbet import lax
 from rabbet.extend.primitive import Dual, Primitive
-from rabbet.lax import abs, add, div, max, mul, rsqrt, sign, sub
+from rabbet.lax import abs, div, max, mul, neg, rsqrt, sign, sub
 
 from rabbet_special.chlo_primitives import unary
-from rabbet_special.numerics import accept_floats, chebyshev, in_single
+from rabbet_special.numerics import accept_floats, chebyshev, in_single, polynomial
 
 SMALL = (
     3.38397637204738042e-1, -3.04682672343198399e-1, 1.71620901522208775e-1, -9.49010970480476444e-2,
@@ -32,6 +34,8 @@ LARGE = (
     -2.82762398051658348e-16, 3.46122286769746109e-17, 4.46562142029676e-17, -4.83050448594418207e-18,
     -7.23318048787475395e-18,
 )  # fmt: skip
+# The derivative of I1 by powers of x ** 2 / 4 (DLMF 10.25.2).
+SLOPE_BY_SQUARES = [(k + 0.5) / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
 
 
 def bessel_i0e_aval(x):
@@ -73,11 +77,12 @@ def jvp_bessel_i0e(op, x):
 
 
 def _slope_of_i1e(x, out):
-    """``I1' = I0 - I1 / x``, and at 0, where that quotient is 1/2 in the limit, a half."""
-    is_zero = lax.eq(x, 0.0)
-    safe = lax.select_n(is_zero, x, 1.0)
-    slope = sub(bessel_i0e(x), mul(out, add(sign(x), div(1.0, safe))))
-    return lax.select_n(is_zero, slope, 0.5)
+    """``I1' = I0 - I1 / x``; of small numbers by its series, which has no difference."""
+    near = lax.lt(abs(x), 1.0)
+    squared = mul(lax.select_n(near, 0.0, x), mul(x, 0.25))
+    series = mul(lax.exp(neg(abs(x))), polynomial(squared, SLOPE_BY_SQUARES))
+    far = sub(bessel_i0e(x), div(out, lax.select_n(near, x, 1.0)))
+    return sub(lax.select_n(near, far, series), mul(out, sign(x)))
 
 
 bessel_i1e = unary(

@@ -301,7 +301,10 @@ def squareplus(x, b=4.0):
       Array([0.618034, 1.      ], dtype=float32)
     """
     x = as_float("squareplus", x)
-    return lax.mul(lax.add(x, lax.sqrt(rnp.add(lax.square(x), b))), 0.5)
+    root = lax.sqrt(rnp.add(lax.square(x), b))
+    below = rnp.less(x, 0)  # where the sum of both is lost, what it is by its product with the difference
+    quotient = rnp.divide(rnp.multiply(b, 0.5), rnp.where(below, lax.sub(root, x), 1))
+    return rnp.where(below, quotient, lax.mul(lax.add(x, root), 0.5))
 
 
 @fused

@@ -8,6 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rabbet_custom_rules import custom_rules
 
 from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
@@ -200,9 +201,22 @@ def i0(x: Value) -> Value:
     """
     weak = typeof(x).weak_type
     (x,) = real_floats("i0", x)
-    modulus = lax.mul(x, lax.sign(x))  # whose slope at 0 is 0, as that of i0 is
-    out = lax.mul(lax.bessel_i0e(x), lax.exp(modulus))
+    out = bessel_i0(x)
     return with_weak_type(out) if weak else out
+
+
+@custom_rules
+def bessel_i0(x: Value) -> Value:
+    """``i0`` of floats."""
+    return lax.mul(lax.bessel_i0e(x), lax.exp(lax.abs(x)))
+
+
+@bessel_i0.def_rule("jvp")
+def bessel_i0_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
+    """By the function of order 1: of the scaled ones the large terms would cancel."""
+    (x,), (t,) = primals, tangents
+    modulus = lax.mul(x, lax.sign(x))  # whose slope at 0 is 0
+    return bessel_i0(x), lax.mul(t, lax.mul(lax.bessel_i1e(x), lax.exp(modulus)))
 
 
 @fused(static=("axis", "period"))

@@ -124,9 +124,24 @@ def log_sum_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tupl
     x, y = primals
     infinite = lax.bitwise_and(lax.eq(x, y), lax.eq(lax.abs(x), math.inf))
     difference = lax.select(infinite, lax.full_like(x, 0), lax.sub(x, y))
-    shares = lax.logistic(difference), lax.logistic(lax.neg(difference))
+    shares = share_of(difference), share_of(lax.neg(difference))
     moved = [lax.mul(t, share) for t, share in zip(tangents, shares, strict=True)]
     return log_sum_with_rule(x, y), lax.add(*moved)
+
+
+@custom_rules
+def share_of(x: Value) -> Value:
+    """``logistic(x)``, whose derivative keeps its digits for large ``x``, where that of the value, ``y (1 -
+    y)``, is nothing any more.
+    """
+    return lax.logistic(x)
+
+
+@share_of.def_rule("jvp")
+def share_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
+    (x,), (t,) = primals, tangents
+    out = share_of(x)
+    return out, lax.mul(t, lax.mul(out, share_of(lax.neg(x))))
 
 
 def log2_sum(x: Any, y: Any) -> Any:
@@ -297,11 +312,13 @@ def sinc(x: Value, /) -> Value:
     """
     (x,) = promote_to_float("sinc", x)
     turned = lax.mul(x, math.pi)
-    at_zero = lax.eq(x, 0.0) if kind_of(x) == "f" else lax.eq(x, 0j)
-    safe = lax.select(at_zero, lax.full_like(x, 1), turned)
-    squared = lax.square(turned)
-    series = lax.add(lax.mul(lax.mul(squared, squared), 1 / 120), lax.add(lax.mul(squared, -1 / 6), 1.0))
-    out = lax.select(at_zero, series, lax.div(lax.sin(safe), safe))
+    near = lax.lt(lax.abs(turned), 1.0)  # by its series, whose derivatives keep their digits
+    safe = lax.select(near, lax.full_like(x, 1), turned)
+    squared = lax.square(lax.select(near, turned, lax.full_like(x, 0)))
+    series = lax.full_like(x, 0)
+    for k in range(10, -1, -1):
+        series = lax.add(lax.mul(series, squared), (-1) ** k / math.factorial(2 * k + 1))
+    out = lax.select(near, series, lax.div(lax.sin(safe), safe))
     if kind_of(x) == "f":  # nothing is left of it at the ends
         out = lax.select(lax.eq(lax.abs(x), math.inf), lax.full_like(x, 0), out)
     return strong(out)

@@ -1,5 +1,7 @@
 """Beta, Bessel, hypergeometric and Legendre functions."""
 
+import math
+
 import numpy as np
 
 import rabbet.numpy as rnp
@@ -10,6 +12,8 @@ from rabbet.scipy.special.bessel_values import ordinary_bessels
 from rabbet.scipy.special.beta_values import betas, incomplete_betas, log_betas
 from rabbet.scipy.special.hypergeometric_values import hyp1f1s, hyp2f1s
 from rabbet.scipy.special.legendre_values import sphericals, table
+from rabbet.scipy.special.numerics import choose, polynomial
+from rabbet.scipy.special.primitive_factory import define
 
 
 # ----------------------------------------------------------------------------------------------------- beta
@@ -72,6 +76,25 @@ def _unscaled(x, scaled):
     return half * scaled * half
 
 
+# Their derivatives are those of the functions: of the scaled ones the large terms would cancel.
+bessel_i0 = define(
+    "i0", "x", lambda x: _unscaled(x, lax.bessel_i0e(x)), [lambda x, out: bessel_i1(x)],
+    "the modified Bessel function of order 0",
+)  # fmt: skip
+bessel_i1 = define(
+    "i1", "x", lambda x: _unscaled(x, lax.bessel_i1e(x)),
+    [lambda x, out: bessel_i0(x) - _by_argument(x, out)], "the modified Bessel function of order 1",
+)  # fmt: skip
+
+
+def _by_argument(x, out):
+    """``i1(x) / x``, of small numbers by its series (DLMF 10.25.2)."""
+    near = lax.abs(x) < 1.0
+    small = choose(near, x, 0.0 * x)
+    factors = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
+    return choose(near, polynomial(small * small * 0.25, factors), out / choose(near, 1.0 + 0.0 * x, x))
+
+
 @elementwise
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
@@ -80,7 +103,7 @@ def i0(x: ArrayLike) -> Array:
     1.2661
     """
     (x,) = real("i0", x)
-    return _unscaled(x, lax.bessel_i0e(x))
+    return bessel_i0(x)
 
 
 @elementwise
@@ -91,7 +114,7 @@ def i1(x: ArrayLike) -> Array:
     0.5652
     """
     (x,) = real("i1", x)
-    return _unscaled(x, lax.bessel_i1e(x))
+    return bessel_i1(x)
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:

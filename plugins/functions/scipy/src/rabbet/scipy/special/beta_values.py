@@ -11,8 +11,16 @@ import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
 from rabbet.scipy.special.hypergeometric_values import beta_fraction
-from rabbet.scipy.special.numerics import STIRLING_FROM, choose, is_double, stirling_error, whole, x_log
-from rabbet.scipy.special.primitive_factory import NoDerivative, define, differentiated
+from rabbet.scipy.special.numerics import (
+    STIRLING,
+    STIRLING_FROM,
+    choose,
+    is_double,
+    stirling_error,
+    whole,
+    x_log,
+)
+from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, NoDerivative, define, differentiated
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 MOST_FACTORS = 64
@@ -161,9 +169,33 @@ def pochhammer(z, m):
 
 
 # -------------------------------------------------------------------------------------------- the primitives
+products = define(
+    "rising_product", "z m", rising,
+    [BY_DIFFERENTIATION, NoDerivative("it is defined for whole numbers alone")],
+    "gamma(z + m) / gamma(z) for whole m",
+)  # fmt: skip
+
+
 def pochhammer_by_z(z, m, out):
-    short = differentiated(rising, 0)(z, choose(is_short(m), m, 0.0))
-    return choose(is_short(m), short, out * (real_digamma(z + m) - real_digamma(z)))
+    short = differentiated(products, 0)(z, choose(is_short(m), m, 0.0))
+    return choose(is_short(m), short, out * digamma_step(z, m))
+
+
+def digamma_step(a, b):
+    """``digamma(a + b) - digamma(a)``, of large numbers without their difference, by Stirling's formula."""
+    large = (a > 2.0 * STIRLING_FROM) & (a + b > 2.0 * STIRLING_FROM) & (a < math.inf) & (b < math.inf)
+    u, v = choose(large, a, 30.0), choose(large, a + b, 30.0)
+    step = choose(large, b, 0.0)
+    s, t = 1.0 / u, 1.0 / v
+    # The series is t / 2 and the sum of B(2k) / (2k) t ** 2k: q is the quotient of differences of the sums.
+    total, moved = lax.full_like(s, 0), lax.full_like(s, 0)
+    for k in range(len(STIRLING) - 1, -1, -1):
+        moved = moved * t * t + total
+        total = total * s * s + (2 * k + 1) * STIRLING[k]
+    moved = moved * t * t + total
+    apart = s * t * step  # s - t
+    far = lax.log1p(step * s) + 0.5 * apart + apart * (s + t) * moved
+    return choose(large, far, real_digamma(a + b) - real_digamma(a))
 
 
 def beta_slope(a, b, x, which):
@@ -225,16 +257,16 @@ incomplete_betas = define(
 betas = define(
     "beta", "a b", beta_of,
     [
-        lambda a, b, out: out * (real_digamma(a) - real_digamma(a + b)),
-        lambda a, b, out: out * (real_digamma(b) - real_digamma(a + b)),
+        lambda a, b, out: -out * digamma_step(a, b),
+        lambda a, b, out: -out * digamma_step(b, a),
     ],
     "the beta function", weak=False,
 )  # fmt: skip
 log_betas = define(
     "betaln", "a b", log_beta,
     [
-        lambda a, b, out: real_digamma(a) - real_digamma(a + b),
-        lambda a, b, out: real_digamma(b) - real_digamma(a + b),
+        lambda a, b, out: -digamma_step(a, b),
+        lambda a, b, out: -digamma_step(b, a),
     ],
     "log of the beta function",
 )  # fmt: skip

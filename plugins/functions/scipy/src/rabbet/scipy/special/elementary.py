@@ -100,6 +100,22 @@ def log_quotient(a, b):
     return choose(inside, lax.log(choose(inside, quotient, 1.0)), lax.log(a) - lax.log(b))
 
 
+log_quotients = define(
+    "log_quotient", "a b", log_quotient, [lambda a, b, out: 1.0 / a, lambda a, b, out: -1.0 / b],
+    "log(a / b) of positive numbers",
+)  # fmt: skip
+relative_entropies = define(
+    "rel_entr", "p q", lambda p, q: p * log_quotient(p, q),
+    [lambda p, q, out: log_quotients(p, q) + 1.0, lambda p, q, out: -p / q],
+    "p log(p / q) of positive numbers",
+)  # fmt: skip
+divergences = define(
+    "kl_div", "p q", lambda p, q: p * log_quotient(p, q) - p + q,
+    [lambda p, q, out: log_quotients(p, q), lambda p, q, out: (q - p) / q],
+    "p log(p / q) - p + q of positive numbers",
+)  # fmt: skip
+
+
 @elementwise
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)``; 0 where ``p = 0 <= q``, infinite where it has no value.
@@ -111,7 +127,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     positive = (p > 0.0) & (q > 0.0)
     a, b = choose(positive, p, 1.0), choose(positive, q, 1.0)
     known = (p == p) & (q == q)
-    return choose(positive, a * log_quotient(a, b), (p == 0.0) & (q >= 0.0), 0.0, known, math.inf, p + q)
+    value = relative_entropies(a, b)
+    return choose(positive, value, (p == 0.0) & (q >= 0.0), 0.0, known, math.inf, p + q)
 
 
 @elementwise
@@ -126,9 +143,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     positive = (p > 0.0) & (q > 0.0)
     a, b = choose(positive, p, 1.0), choose(positive, q, 1.0)
     known = (p == p) & (q == q)
-    return choose(
-        positive, a * log_quotient(a, b) - a + b, (p == 0.0) & (q >= 0.0), q, known, math.inf, p + q
-    )  # fmt: skip
+    value = divergences(a, b)
+    return choose(positive, value, (p == 0.0) & (q >= 0.0), q, known, math.inf, p + q)
 
 
 # ---------------------------------------------------------------------------------------------- log-odds

@@ -7,7 +7,17 @@ from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
 from rabbet.scipy.special.elementary import logit
 from rabbet.scipy.special.numerics import choose
+from rabbet.scipy.special.primitive_factory import define
 from rabbet.scipy.stats.standardization import standardized
+
+log_density = define(
+    "logistic_log_density", "z", lambda z: -lax.abs(z) - 2.0 * lax.log1p(lax.exp(-lax.abs(z))),
+    [lambda z, out: -half_tanh(z)], "log of the density of the logistic distribution",
+)  # fmt: skip
+half_tanh = define(
+    "half_tanh", "z", lambda z: lax.tanh(0.5 * z), [lambda z, out: 2.0 * lax.exp(log_density(z))],
+    "tanh(z / 2)",
+)  # fmt: skip
 
 
 @elementwise
@@ -18,7 +28,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     -1.4482
     """
     z, scale = standardized("logistic.logpdf", x, loc, scale)
-    return -lax.abs(z) - 2.0 * lax.log1p(lax.exp(-lax.abs(z))) - lax.log(scale)
+    return log_density(z) - lax.log(scale)
 
 
 @elementwise
