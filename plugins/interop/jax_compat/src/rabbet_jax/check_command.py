@@ -32,7 +32,10 @@ def run(args):
         print("rabbet check: --apply changes files with --rewrite only", file=sys.stderr)
         return 2
     if args.rewrite:
-        return rewrite(args.path, args.apply)
+        if args.all:
+            print("rabbet check: --all lists names; --rewrite shows all changes", file=sys.stderr)
+            return 2
+        return rewrite(args.path, args.apply, args.json)
     uses, libraries, unread = reading_projects.read(args.path)
     found = reading_projects.look_up_all(uses)
     rows = sorted(found.items(), key=lambda item: (ORDER.index(item[1][0].state), item[0]))
@@ -82,10 +85,12 @@ def show(rows, libraries, unread, everything):
         print(f"not read: {line}", file=sys.stderr)
 
 
-def rewrite(path, apply):
-    """Show the changes, or make them."""
+def rewrite(path, apply, as_json):
+    """Show the changes, or make them: 0 where nothing is left to do by hand, else 1; 2 where nothing could be
+    read or written.
+    """
     try:
-        from rabbet_jax.rewriting import difference, rewritten
+        from rabbet_jax.rewriting import changes, rewritten
 
         rewritten("")
     except ModuleNotFoundError as error:
@@ -94,23 +99,33 @@ def rewrite(path, apply):
             file=sys.stderr,
         )
         return 2
-    changed, remaining = 0, 0
-    for file in reading_projects.project_files(path):
-        before = file.read_text()
-        try:
-            after, left = rewritten(before)
-        except Exception as error:
-            print(f"not read: {file}: {error}", file=sys.stderr)
-            continue
-        remaining += len(left)
-        for line in left:
-            print(f"left: {file}: {line}", file=sys.stderr)
-        if after != before:
-            changed += 1
-            if apply:
-                file.write_text(after)
-            else:
-                print(difference(file, before, after), end="")
-    done = "changed" if apply else "would change; --apply changes them"
-    print(f"{changed} files {done}, {remaining} imports left")
-    return int(remaining > 0)
+    made, unread = changes(path)
+    changed = [one for one in made if one.after != one.before]
+    refused = [fault for one in changed if (fault := write(one))] if apply else []
+    left = sum(len(one.left) for one in made)
+    if as_json:
+        files = [{"path": str(one.path), "diff": one.difference(), "left": one.left} for one in made]
+        done = {"unread": unread, "refused": refused, "applied": apply and not refused}
+        print(json.dumps({"files": files, **done}, indent=1))
+    else:
+        for one in made:
+            if not apply:
+                print(one.difference(), end="")
+            for line in one.left:
+                print(f"left: {one.path}: {line}", file=sys.stderr)
+        for line in [*unread, *refused]:
+            print(f"not {'written' if line in refused else 'read'}: {line}", file=sys.stderr)
+        done = "changed" if apply else "would change; --apply changes them"
+        print(f"{len(changed) - len(refused)} files {done}; {left} names are left to you")
+    if refused or (unread and not made):
+        return 2
+    return int(bool(left or unread))
+
+
+def write(change):
+    """Write a changed file; what is wrong, or None."""
+    try:
+        change.path.write_bytes(change.after)
+    except OSError as error:
+        return f"{change.path}: {error.strerror}"
+    return None

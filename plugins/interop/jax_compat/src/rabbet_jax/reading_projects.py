@@ -69,6 +69,8 @@ class Use(NamedTuple):
     line: int
     guarded: bool = False
     """Whether the code goes on where the name is missing."""
+    imported: bool = False
+    """Whether an import names it."""
 
 
 class Found(NamedTuple):
@@ -147,7 +149,8 @@ class _Names(ast.NodeVisitor):
     def add(self, full: str, node: ast.AST, guarded: bool = False) -> None:
         """One use of a name of JAX."""
         line: int = node.lineno  # type: ignore[attr-defined]
-        self.uses.append(Use(full, self.path, line, guarded or line in self.guarded))
+        imported = isinstance(node, (ast.Import, ast.ImportFrom))
+        self.uses.append(Use(full, self.path, line, guarded or line in self.guarded, imported))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
