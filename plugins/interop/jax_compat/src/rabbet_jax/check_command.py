@@ -105,8 +105,8 @@ def rewrite(path, apply, as_json):
     left = sum(len(one.left) for one in made)
     if as_json:
         files = [{"path": str(one.path), "diff": one.difference(), "left": one.left} for one in made]
-        done = {"unread": unread, "refused": refused, "applied": apply and not refused}
-        print(json.dumps({"files": files, **done}, indent=1))
+        rest = {"unread": unread, "refused": refused, "applied": apply and not refused}
+        print(json.dumps({"files": files, **rest}, indent=1))
     else:
         for one in made:
             if not apply:
