@@ -119,3 +119,31 @@ def test_parts_of_infinite_values():
     assert complex(rnp.log10(np.complex64(0))) == complex(-np.inf, 0)
     assert complex(lax.sin(np.complex64(complex(0, np.inf)))) == complex(0, np.inf)
     assert complex(lax.cosh(np.complex64(complex(np.inf, 0)))) == complex(np.inf, 0)
+
+
+SIDES = (0.0, -0.0, 1.0, -1.0, 2.5)
+ZEROS = np.array([complex(a, b) for a in SIDES for b in SIDES], "complex64")
+BY_NUMPY = {
+    "exp": np.exp, "expm1": np.expm1, "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh,
+    "cosh": np.cosh, "tanh": np.tanh, "sqrt": np.sqrt, "log": np.log, "log1p": np.log1p, "asin": np.arcsin,
+    "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_zeros_have_the_sign_that_they_have_in_numpy(name):
+    wanted = BY_NUMPY[name](ZEROS.astype("complex128"))
+    for f in (getattr(lax, name), rb.jit(getattr(lax, name))):
+        found = np.asarray(f(rnp.asarray(ZEROS)))
+        for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
+            nought = y == 0
+            np.testing.assert_array_equal(x == 0, nought)
+            np.testing.assert_array_equal(np.signbit(x[nought]), np.signbit(y[nought]))
+
+
+def test_an_exponential_of_infinite_parts():
+    inf = np.inf
+    assert complex(lax.exp(np.complex64(complex(-inf, inf)))) == 0
+    assert np.asarray(lax.exp(np.complex64(complex(inf, inf)))).real == inf
+    assert complex(lax.exp(np.complex64(complex(inf, 0)))) == complex(inf, 0)

@@ -172,12 +172,33 @@ def mended_atan(z: Any, out: Any) -> Any:
     return known(z, with_sign_of(x, a), with_sign_of(next_to_poles(b, a, y), b))
 
 
+def mended_exp(z: Any, out: Any) -> Any:
+    """A zero keeps its sign; of infinite parts the size is known where the angle is not (C99, annex G)."""
+    (a, b), (x, y) = parts(z), parts(out)
+    nothing = zeros.full_of_type(typeof(a).strong(), 0)
+    no_angle = logic.ne(sub(b, b), nothing)
+    gone = logic.bitwise_and(logic.eq(a, -math.inf), no_angle)
+    endless = logic.bitwise_and(logic.eq(a, math.inf), no_angle)
+    x = logic.select_n(endless, logic.select_n(gone, x, nothing), a)
+    y = logic.select_n(gone, y, logic.select_n(logic.eq(b, b), nothing, with_sign_of(nothing, b)))
+    return complex_parts.complex(x, logic.select_n(logic.eq(b, 0.0), y, b))
+
+
 def mended_expm1(z: Any, out: Any) -> Any:
     """The imaginary part is that of ``e ** z``: next to -1 the compiler's is 0."""
-    return complex_parts.complex(parts(out)[0], parts(elementwise.exp(z))[1])
+    (a, b), x = parts(z), parts(out)[0]
+    nought = logic.bitwise_and(logic.eq(a, 0.0), logic.eq(b, 0.0))
+    return complex_parts.complex(logic.select_n(nought, x, a), parts(elementwise.exp(z))[1])
+
+
+def with_zeros(z: Any, out: Any) -> Any:
+    """Of an odd function that is real on the real axis: parts that are 0 stay so, with their signs."""
+    kept = [logic.select_n(logic.eq(x, 0.0), y, x) for x, y in zip(parts(z), parts(out), strict=True)]
+    return complex_parts.complex(*kept)
 
 
 MENDED = {"log1p": mended_log1p, "atan": mended_atan, "atanh": mended_atanh, "expm1": mended_expm1}
+MENDED |= {"exp": mended_exp, "tan": with_zeros, "tanh": with_zeros}
 MENDED |= {name: with_signs(*signs) for name, signs in SIGNS.items()}
 elementwise.of_complex.update({name: mended(function) for name, function in MENDED.items()})
 elementwise.of_complex.update({f.__name__: by_parts(f) for f in (sin, cos, sinh, cosh, logistic, rsqrt)})
