@@ -4,7 +4,8 @@ they are used.
     python tools/write/stubs.py            # writes the .pyi files beside the faces
     python tools/write/stubs.py --check    # fails if one is not what would be written
 
-Names and signatures are those of the running packages; types come from `stub_types.toml`.
+Names, signatures and types are those of the running packages, as they are annotated. What `stub_types.toml`
+has are signatures that an annotation cannot say: several of one function.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tomllib
 import types
 
 import door_stubs
+import stub_annotations
 from rabbet.extend import DOORS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,8 +27,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = [path.name for path in (ROOT / "examples" / "third_party").iterdir()]
 os.environ["RABBET_DISABLE_PLUGINS"] = ",".join(EXAMPLES)
 TYPES = tomllib.loads((ROOT / "tools" / "write" / "stub_types.toml").read_text())
-PARAMETERS = {name: kind for kind, names in TYPES["parameters"].items() for name in names.split()}
-RETURNS = {name: kind.rstrip("@") for kind, names in TYPES["returns"].items() for name in names.split()}
 FACES = (
     "rabbet", "rabbet.lax", "rabbet.lax.linalg", "rabbet.numpy", "rabbet.numpy.fft", "rabbet.numpy.linalg",
     "rabbet.nn", "rabbet.nn.initializers", "rabbet.random", "rabbet.image", "rabbet.ops", "rabbet.debug",
@@ -37,14 +37,13 @@ LONE = (
     "rabbet.custom_derivatives",
     "rabbet.stages",
 )  # fmt: skip
-# Faces most of whose functions return something else than one array.
-MIXED = ("rabbet", "rabbet.debug", *LONE)
+INITIALIZERS = frozenset(("Initializer",))  # a name of their own that the stubs of rabbet.nn have
 CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]
 FIRST = "# Written by tools/write/stubs.py, of the functions and of stub_types.toml beside it: do not edit.\n"
 HEAD = (
     FIRST
     + """\
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -181,13 +180,13 @@ def class_of_arrays(array):
     return "\n".join(lines)
 
 
-def parameter(p):
-    """One parameter with its type."""
-    kind = PARAMETERS.get(p.name, "Any")
+def parameter(p, operands=()):
+    """One parameter with its type. ``operands``: those of a primitive, which are arrays."""
+    kind = "ArrayLike" if p.name in operands else stub_annotations.given(p.annotation)
     if p.kind is p.VAR_POSITIONAL:
-        return f"*{p.name}: Any"
+        return f"*{p.name}: {kind}"
     if p.kind is p.VAR_KEYWORD:
-        return f"**{p.name}: Any"
+        return f"**{p.name}: {kind}"
     if p.default is p.empty:
         return f"{p.name}: {kind}"
     if p.default is None and kind != "Any" and "None" not in kind:
@@ -195,19 +194,21 @@ def parameter(p):
     return f"{p.name}: {kind} = ..."
 
 
-def signature(name, thing, returns):
-    """``def name(...) -> returns: ...`` from the function's own signature."""
+def signature(name, thing, returns=None, operands=(), known=frozenset()):
+    """``def name(...) -> returns: ...`` from the function's own signature and annotations."""
     try:
-        parameters = list(inspect.signature(thing).parameters.values())
+        own = inspect.signature(thing)
     except (TypeError, ValueError):
-        return f"def {name}(*args: Any, **kwargs: Any) -> {returns}: ..."
+        return f"def {name}(*args: Any, **kwargs: Any) -> {returns or 'Any'}: ..."
+    parameters = list(own.parameters.values())
+    returns = returns or stub_annotations.returned(own.return_annotation, known)
     written, after_star = [], False
     for i, p in enumerate(parameters):
         if p.kind is p.KEYWORD_ONLY and not after_star:
             after_star = True
             written.append("*")
         after_star |= p.kind is p.VAR_POSITIONAL
-        written.append(parameter(p))
+        written.append(parameter(p, operands))
         last = i + 1 == len(parameters) or parameters[i + 1].kind is not p.POSITIONAL_ONLY
         if p.kind is p.POSITIONAL_ONLY and last:
             written.append("/")
@@ -219,7 +220,7 @@ def primitive(name, thing, returns):
     if getattr(thing, "__signature__", None) is None or not getattr(thing, "operands", ()):
         call = f"def __call__(self, *operands: ArrayLike, **parameters: Any) -> {returns}: ..."
     else:
-        call = signature("__call__", thing, returns).replace("(", "(self, ", 1)
+        call = signature("__call__", thing, returns, thing.operands).replace("(", "(self, ", 1)
     return f"class _{name}(Primitive):\n    {call}\n{name}: _{name}"
 
 
@@ -236,7 +237,6 @@ def line_for(face, name, thing):
     own = TYPES["signatures"].get(face, {}).get(name)
     if own is not None:
         return own.strip()
-    full = f"{face}.{name}"
     home = getattr(thing, "__module__", None)
     if isinstance(thing, types.ModuleType):
         parent, _, last = thing.__name__.rpartition(".")
@@ -262,9 +262,9 @@ def line_for(face, name, thing):
     if isinstance(thing, (bool, int, float)):
         return f"{name}: {type(thing).__name__}"
     if type(thing).__name__ in ("Primitive", "Product"):
-        return primitive(name, thing, RETURNS.get(full, "list[Array]" if thing.multiple_results else "Array"))
+        return primitive(name, thing, "list[Array]" if thing.multiple_results else "Array")
     if callable(thing):
-        return signature(name, thing, RETURNS.get(full, "Any" if face in MIXED else "Array"))
+        return signature(name, thing, known=INITIALIZERS if face.startswith("rabbet.nn") else frozenset())
     return f"{name}: Any"
 
 

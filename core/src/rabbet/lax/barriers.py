@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.primitives import barrier
 from rabbet.runtime.arrays.values import array_or_tracer
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def optimization_barrier(operand: Any) -> Any:
+
+def optimization_barrier(operand: Value) -> Any:
     """``operand``, a pytree of arrays, all of which are computed before any of the results is used.
 
     The compiler neither moves work across it nor finds that two computations, on its two sides, are equal.

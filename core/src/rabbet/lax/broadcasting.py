@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from rabbet.program import dimensions
 from rabbet.program.dimensions import SymbolicDimension
 from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 def sizes_of(values: Any, what: str) -> tuple[int, ...]:
@@ -64,7 +67,7 @@ def _not_together(shapes: Any, rule: str) -> ShapeError:
 def broadcast_in_dim(
     operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
     out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` repeated to ``shape``, its dimension i being dimension ``broadcast_dimensions[i]`` of the
     result.
 
@@ -84,7 +87,7 @@ def broadcast_in_dim(
 
 
 @obeys_out_sharding
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """``operand`` repeated along new leading dimensions of the given sizes.
 
     Example:
@@ -105,7 +108,7 @@ def broadcast_to(operand: ArrayLike, shape: Sequence[int]) -> ArrayOrTracer:
     return broadcast_in_dim(operand, shape, tuple(range(lead, len(shape))))
 
 
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Value:
     """``arr`` broadcast to the shape of another array, by NumPy's rule; where the type of that one says how
     it lies over devices, the result lies so, too.
 
@@ -127,7 +130,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> ArrayOrTracer:
     return obey_sharding("broadcast_like", out, like.sharding)
 
 
-def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayOrTracer:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Value:
     """``x`` with leading dimensions of size 1 up to ``rank`` dimensions.
 
     Example:

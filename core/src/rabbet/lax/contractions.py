@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import enum
 import operator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import dtypes
 from rabbet.config import config
 from rabbet.errors import ShapeError, TypePromotionError
-from rabbet.lax.array_types import ArrayLike, ArrayOrTracer, DTypeLike
+from rabbet.lax.array_types import ArrayLike, DTypeLike
 from rabbet.primitives import contractions
 from rabbet.primitives.checks import axis_in_range
 from rabbet.primitives.convert import to_dtype
 from rabbet.primitives.precision import ALIASES, Precision
 from rabbet.runtime.transfer import hidden, obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 DotDimensionNumbers = tuple
 """``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a sequence of ints."""
@@ -127,7 +130,7 @@ def _precision(value: Any) -> Any:
 def dot_general(
     lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precision: Any = None,
     preferred_element_type: DTypeLike = None, *, out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """Products of ``lhs`` and ``rhs`` summed over contracting dimensions, one for each position along batch
     dimensions.
 
@@ -213,7 +216,7 @@ def _numbers(dimension_numbers: Any, lhs_rank: int, rhs_rank: int) -> tuple:
 def dot(
     lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
     preferred_element_type: DTypeLike = None, out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """The product of vectors and matrices, summed over the last dimension of ``lhs`` and the first of
     ``rhs``.
 
@@ -237,7 +240,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> ArrayOrTracer:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Value:
     """Matrix products of the last two dimensions, all leading dimensions being batch dimensions.
 
     Raises:

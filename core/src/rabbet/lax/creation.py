@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes
 from rabbet.errors import ShapeError
@@ -20,8 +20,11 @@ from rabbet.runtime.transfer import obey_sharding, obeys_out_sharding
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.tracer import Tracer
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, sharding: Any = None) -> ArrayOrTracer:
+
+def full(shape: Any, fill_value: Value, dtype: DTypeLike = None, *, sharding: Any = None) -> Value:
     """An array of ``shape`` filled with a scalar; its dtype, if none is given, is that of the value. Of keys
     of random numbers an integer gives the bits.
 
@@ -67,7 +70,7 @@ def _stored(shape: tuple[int, ...], fill_value: Any, dtype: dtypes.ExtendedDType
 
 
 @obeys_out_sharding
-def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> ArrayOrTracer:
+def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> Value:
     """An array whose elements nobody should read before they are written; they are zeros.
 
     Example:
@@ -78,8 +81,8 @@ def empty(shape: Any, dtype: DTypeLike, *, out_sharding: Any = None) -> ArrayOrT
 
 
 def full_like(
-    x: ArrayLike, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+    x: ArrayLike, fill_value: Value, dtype: DTypeLike = None, shape: Any = None, sharding: Any = None,
+) -> Value:  # fmt: skip
     """An array like ``x``, weak if that is, filled with a scalar; shape and dtype can be changed.
 
     If the shape is the same it lies as the type of ``x`` says, over axes of type ``Explicit`` or within
@@ -123,7 +126,7 @@ def _where(x: Any, out: Any) -> Any:
     return obey_sharding("full_like", out, x.sharding, "x.sharding")
 
 
-def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
+def iota(dtype: DTypeLike, size: int) -> Value:
     """``[0, 1, ..., size - 1]``.
 
     Example:
@@ -136,7 +139,7 @@ def iota(dtype: DTypeLike, size: int) -> ArrayOrTracer:
 @obeys_out_sharding
 def broadcasted_iota(
     dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """An array whose elements are their index along ``dimension``.
 
     Example:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from rabbet.primitives.checks import axis_in_range
 from rabbet.program.dimensions import SymbolicDimension, dimension_of
 from rabbet.runtime.fused import fused
 from rabbet.trace.interpreter import typeof
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 def _dims(values: Any, what: str) -> tuple:
@@ -120,9 +123,9 @@ def _dynamic_slice(
 
 
 def dynamic_slice(
-    operand: ArrayLike, start_indices: Any, slice_sizes: Sequence[int], *,
+    operand: ArrayLike, start_indices: Value, slice_sizes: Sequence[int], *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """The box of the sizes ``slice_sizes`` that begins at ``start_indices``.
 
     Args:
@@ -163,9 +166,9 @@ def _dynamic_update_slice(
 
 
 def dynamic_update_slice(
-    operand: ArrayLike, update: ArrayLike, start_indices: Any, *,
+    operand: ArrayLike, update: ArrayLike, start_indices: Value, *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` with the box of the shape of ``update`` that begins at ``start_indices`` replaced by it.
 
     Positions are as in ``dynamic_slice``.
@@ -194,7 +197,7 @@ def _along(operand: ArrayLike, axis: int, index: Any, name: str) -> tuple:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``slice_size`` elements along ``axis`` from ``start_index`` on; all of the other dimensions.
 
     Example:
@@ -208,9 +211,9 @@ def dynamic_slice_in_dim(
 
 @fused(static=("axis", "keepdims", "allow_negative_indices"))
 def dynamic_index_in_dim(
-    operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True, *,
+    operand: ArrayLike, index: Value, axis: int = 0, keepdims: bool = True, *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """The slice at ``index`` along ``axis``, with that dimension of size 1, or without it where ``keepdims``
     is False.
 
@@ -225,7 +228,7 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` with what begins at ``start_index`` along ``axis`` replaced by ``update``.
 
     Example:
@@ -238,9 +241,9 @@ def dynamic_update_slice_in_dim(
 
 @fused(static=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(
-    operand: ArrayLike, update: ArrayLike, index: Any, axis: int, *,
+    operand: ArrayLike, update: ArrayLike, index: Value, axis: int, *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` with the slice at ``index`` along ``axis`` replaced by ``update``, which may lack that
     dimension.
 
@@ -256,7 +259,7 @@ def dynamic_update_index_in_dim(
     )
 
 
-def index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True) -> ArrayOrTracer:
+def index_in_dim(operand: ArrayLike, index: Value, axis: int = 0, keepdims: bool = True) -> Value:
     """The slice at the static ``index`` along ``axis``, with that dimension of size 1, or without it.
 
     Raises:

@@ -7,7 +7,7 @@ Most programs want ``x[index]`` and ``x.at[index].set(...)`` instead, which beco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,11 +22,21 @@ from rabbet.primitives.scatter import ScatterDimensionNumbers
 from rabbet.rules.primitive import Primitive
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def gather(
-    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Any, slice_sizes: Sequence[int], *,
-    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Value = None,
+) -> Value:
     """Windows of ``operand`` at the positions that the last dimension of ``start_indices`` holds.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from rabbet.rules.primitive import Primitive
 from rabbet.runtime.transfer import obey_sharding
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def _over(primitive: Primitive, operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     ndim = typeof(operand).ndim
@@ -24,7 +27,7 @@ def _over(primitive: Primitive, operand: ArrayLike, axes: Sequence[int]) -> Arra
     return primitive(operand, axes=axes)
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The sum of the elements over ``axes``, in the operand's dtype.
 
     Example:
@@ -34,7 +37,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return obey_sharding("reduce_sum", _over(_reductions.reduce_sum, operand, axes), out_sharding)
 
 
-def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Value:
     """The product of the elements over ``axes``, in the operand's dtype.
 
     Example:
@@ -44,7 +47,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     return _over(_reductions.reduce_prod, operand, axes)
 
 
-def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The largest element over ``axes``, NaN if there is one; of none, the least value of the dtype.
 
     Example:
@@ -54,7 +57,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return obey_sharding("reduce_max", _over(_reductions.reduce_max, operand, axes), out_sharding)
 
 
-def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> ArrayOrTracer:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Value:
     """The smallest element over ``axes``, NaN if there is one; of none, the largest value of the dtype.
 
     Example:
@@ -64,7 +67,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return obey_sharding("reduce_min", _over(_reductions.reduce_min, operand, axes), out_sharding)
 
 
-def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Value:
     """Bitwise (on booleans, logical) and of the elements over ``axes``.
 
     Example:
@@ -74,7 +77,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     return _over(_reductions.reduce_and, operand, axes)
 
 
-def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Value:
     """Bitwise (on booleans, logical) or of the elements over ``axes``.
 
     Example:
@@ -84,7 +87,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     return _over(_reductions.reduce_or, operand, axes)
 
 
-def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Value:
     """Bitwise (on booleans, logical) exclusive or of the elements over ``axes``.
 
     Example:
@@ -94,7 +97,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> ArrayOrTracer:
     return _over(_reductions.reduce_xor, operand, axes)
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> ArrayOrTracer:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> Value:
     """The position of the first largest element along ``axis``; of the first NaN if there is one.
 
     Example:
@@ -104,7 +107,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> 
     return _position(_places.argmax, operand, axis, index_dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> ArrayOrTracer:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = np.int32) -> Value:
     """The position of the first smallest element along ``axis``; of the first NaN if there is one.
 
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.interpreter import typeof
 from rabbet.trace.staging import stage
 from rabbet.trace.tracer import is_tracer
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 def elementwise_function(name: str, func: Callable, dtype_of: ShapedArray) -> Callable:
@@ -81,7 +84,7 @@ def scatter_apply(
     operand: ArrayLike, scatter_indices: ArrayLike, func: Callable, dimension_numbers: Any, *,
     update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` with ``func`` applied to windows; where two meet, it is applied twice.
 
     Args:

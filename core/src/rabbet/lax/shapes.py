@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ShapeError
-from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
+from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
@@ -16,10 +16,13 @@ from rabbet.program import dimensions, python_scalars
 from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def reshape(
     operand: ArrayLike, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """The elements of ``operand`` in row-major order (after transposing to ``dimensions``, if given) as
     ``new_sizes``.
 
@@ -38,7 +41,7 @@ def reshape(
     return _shape.reshape(operand, new_sizes=sizes)
 
 
-def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> ArrayOrTracer:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Value:
     """``operand`` with the dimensions from ``start_dimension`` up to ``stop_dimension`` made one.
 
     Example:
@@ -50,7 +53,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
 
 
-def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Value:
     """``array`` with new dimensions of size 1, so that they are at ``dimensions`` in the result.
 
     Example:
@@ -63,7 +66,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     return _shape.expand_dims(array, dimensions=dims) if dims else array
 
 
-def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Value:
     """``array`` without the given dimensions, all of size 1.
 
     Example:
@@ -75,7 +78,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
     return _shape.squeeze(array, dimensions=dims) if dims else array
 
 
-def transpose(operand: ArrayLike, permutation: Sequence[int]) -> ArrayOrTracer:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Value:
     """``operand`` with its dimensions permuted: dimension i of the result is ``permutation[i]`` of the
     operand.
 
@@ -89,7 +92,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> ArrayOrTracer:
     return _shape.transpose(operand, permutation=order)
 
 
-def rev(operand: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Value:
     """``operand`` with the order of elements reversed along ``dimensions``.
 
     Example:
@@ -102,7 +105,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> ArrayOrTracer:
 def slice(
     operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """The box ``start_indices <= i < limit_indices``, every ``strides``-th element.
 
     Example:
@@ -129,7 +132,7 @@ def _bounds(start: Any, limit: Any, size: Any) -> tuple[Any, Any]:
 
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0,
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``slice`` along one axis; negative and missing bounds count as in Python.
 
     Example:
@@ -144,7 +147,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Value]:
     """``operand`` cut along ``axis`` into pieces of the given sizes; a list.
 
     Example:
@@ -167,7 +170,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
     return pieces
 
 
-def concatenate(operands: Sequence[ArrayLike], dimension: int) -> ArrayOrTracer:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Value:
     """Arrays joined along ``dimension``; all other dimensions must agree.
 
     Example:
@@ -183,7 +186,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> ArrayOrTracer:
     return _shape.concatenate(*operands, dimension=axis)
 
 
-def stack(operands: Sequence[ArrayLike], axis: int = 0) -> ArrayOrTracer:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Value:
     """Arrays of one shape joined along a new dimension.
 
     Example:
@@ -198,7 +201,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> ArrayOrTracer:
     return concatenate([expand_dims(a, (axis,)) for a in arrays], axis)
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> list:
+def unstack(x: ArrayLike, axis: int = 0) -> list[Value]:
     """The slices of ``x`` along ``axis``, without that dimension; a list.
 
     Example:
@@ -210,7 +213,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> list:
     return [squeeze(slice_in_dim(x, i, i + 1, axis=axis), (axis,)) for i in range(shape[axis])]
 
 
-def tile(operand: ArrayLike, reps: Sequence[int]) -> ArrayOrTracer:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Value:
     """``operand`` repeated ``reps[i]`` times along dimension i.
 
     Example:
@@ -230,7 +233,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> ArrayOrTracer:
 
 def pad(
     operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[Sequence[int]],
-) -> ArrayOrTracer:  # fmt: skip
+) -> Value:  # fmt: skip
     """``operand`` padded by ``(low, high, interior)`` per dimension; negative low and high cut elements
     off.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.values import to_array
 from rabbet.trace.interpreter import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 class RoundingMethod(enum.IntEnum):
     """How ``round`` breaks ties.
@@ -33,7 +36,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTracer:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Value:
     """``operand`` as ``new_dtype``, elementwise; complex to real drops the imaginary part.
 
     Example:
@@ -93,7 +96,7 @@ def with_weak_type(operand: ArrayLike, weak: bool = True, dtype: Any = None) -> 
     return convert.convert_element_type(operand, new_dtype=aval.dtype, weak_type=weak)
 
 
-def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTracer:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Value:
     """The bits of ``operand`` read as ``new_dtype``; a narrower dtype adds a last dimension, a wider one
     consumes it.
 
@@ -104,7 +107,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> ArrayOrTra
     return convert.bitcast_convert_type(operand, new_dtype=dtypes.requested(new_dtype))
 
 
-def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> ArrayOrTracer:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Value:
     """``operand`` rounded to a floating format with fewer bits, kept in its own dtype.
 
     Example:
@@ -116,7 +119,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     )
 
 
-def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> ArrayOrTracer:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Value:
     """``on_true`` where ``pred`` holds, else ``on_false``.
 
     Example:
@@ -137,7 +140,7 @@ def stage(x: ArrayLike) -> Any:
     return convert.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Value) -> Any:
     """``x`` (a pytree of arrays) with derivative zero.
 
     Example:
@@ -147,7 +150,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(convert.stop_gradient, x)
 
 
-def integer_pow(x: ArrayLike, y: int) -> ArrayOrTracer:
+def integer_pow(x: ArrayLike, y: int) -> Value:
     """``x ** y`` for a static int ``y``, by repeated squaring.
 
     Example:
@@ -157,7 +160,7 @@ def integer_pow(x: ArrayLike, y: int) -> ArrayOrTracer:
     return powers.integer_pow(x, y=operator.index(y))
 
 
-def reciprocal(x: ArrayLike) -> ArrayOrTracer:
+def reciprocal(x: ArrayLike) -> Value:
     """``1 / x``.
 
     Example:
@@ -167,7 +170,7 @@ def reciprocal(x: ArrayLike) -> ArrayOrTracer:
     return powers.integer_pow(x, y=-1)
 
 
-def round(x: ArrayLike, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> ArrayOrTracer:
+def round(x: ArrayLike, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Value:
     """``x`` rounded to whole numbers, in its own dtype.
 
     Example:

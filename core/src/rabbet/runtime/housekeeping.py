@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
-def device_get(x: Value | dict[Any, Any]) -> np.ndarray | dict[Any, Any]:
+def device_get(x: Any) -> Any:
     """The arrays of a pytree as NumPy arrays, waiting for their values; other leaves, typed keys and, in
     transformed functions, the arrays that are traced stay as they are.
 
@@ -55,7 +55,7 @@ def is_readable(x: Value | str) -> bool:
     return hasattr(x, "__array__") and not (is_tracer(x) or (type(x) is Array and x.aval.is_extended))
 
 
-def copy_to_host_async(x: dict[Any, Any]) -> dict[Any, Any]:
+def copy_to_host_async(x: Any) -> Any:
     """Begin copying the arrays of a pytree to the host; return the pytree.
 
     Example:
@@ -68,7 +68,7 @@ def copy_to_host_async(x: dict[Any, Any]) -> dict[Any, Any]:
     return x
 
 
-def block_until_ready(x: dict[Any, Any]) -> dict[Any, Any]:
+def block_until_ready(x: Any) -> Any:
     """Wait until every array in a pytree is computed; return the pytree. Errors of the computations are
     raised here.
 

@@ -195,7 +195,7 @@ def unary(
     """
     programs, current = op.programs, context
 
-    def call(x: Any, /) -> Value:
+    def call(x: Value, /) -> Value:
         try:
             if type(x) is not Array or x.aval.kind not in kinds or current.interpreter is not evaluation:
                 return otherwise(x)

@@ -17,7 +17,7 @@ from rabbet.extend.transform import typeof
 from rabbet.tree import keystr
 
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """The results of combining the first ``k`` elements along an axis, for every ``k``, in parallel.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rabbet import Array
 from rabbet.extend.rules import axis_in_range
@@ -11,13 +11,16 @@ from rabbet.extend.transform import typeof
 
 from rabbet_algorithms import primitives
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def _along(primitive, operand, axis, reverse):
     axis = axis_in_range(primitive.name, operator.index(axis), typeof(operand).ndim)
     return primitive(operand, axis=axis, reverse=bool(reverse))
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Array:
     """The sum of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -27,7 +30,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _along(primitives.cumsum, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Array:
     """The product of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
 
     Example:
@@ -37,7 +40,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _along(primitives.cumprod, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Array:
     """The largest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
     Of equal elements the nearest one gets the derivative.
 
@@ -48,7 +51,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _along(primitives.cummax, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the elements up to each one along ``axis``; ``reverse``: from each one to the last.
     Of equal elements the nearest one gets the derivative.
 
@@ -59,7 +62,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _along(primitives.cummin, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: Value, axis: int = 0, reverse: bool = False) -> Array:
     """``log(sum(exp(...)))`` of the elements up to each one; ``reverse``: from each one to the last.
 
     Example:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, lax
 from rabbet.extend.functions import array_or_tracer
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
+
+def polynomial(x: Value, coeffs: Sequence[Value], *, unroll: int | None = None) -> Array:
     """``coeffs[0] + coeffs[1] * x + coeffs[2] * x**2 + ...``, by Horner's rule.
 
     Args:
@@ -33,7 +36,7 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
     return total
 
 
-def log2(x: Any, *, accuracy: Any = None) -> Array:
+def log2(x: Value, *, accuracy: Any = None) -> Array:
     """The logarithm to base 2 of floats or complex numbers.
 
     Args:

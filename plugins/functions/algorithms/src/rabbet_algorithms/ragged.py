@@ -8,8 +8,10 @@ for each, are made of one ``dot_general`` over masked copies of the left operand
 costs ``groups`` times the arithmetic.
 """
 
+from __future__ import annotations
+
 import operator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rabbet import dtypes
 from rabbet.errors import DTypeError, ShapeError
@@ -37,6 +39,11 @@ from rabbet.lax import (
 
 from rabbet_algorithms.primitives.grouped import grouped_dot, grouped_outer
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
+
 
 class RaggedDotDimensionNumbers(NamedTuple):
     """Which dimensions of a ragged product are what.
@@ -57,8 +64,14 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 @obeys_out_sharding
 def ragged_dot(
-    lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None, out_sharding=None
-):
+    lhs: Value,
+    rhs: Value,
+    group_sizes: Value,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Value | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """Rows of ``lhs``, in consecutive groups, times a matrix per group.
 
     Args:
@@ -82,9 +95,15 @@ def ragged_dot(
 
 @obeys_out_sharding
 def ragged_dot_general(
-    lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-    group_offset=None, out_sharding=None,
-):  # fmt: skip
+    lhs: Value,
+    rhs: Value,
+    group_sizes: Value,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Value | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """``dot_general`` with one dimension of ``lhs`` in groups of computed sizes.
 
     What that means depends on the ragged dimension. Neither contracted nor a batch dimension: each group has
@@ -231,8 +250,14 @@ def _masked(lhs, mask):
 
 # ----------------------------------------------------------------------------------------- scaled
 def scaled_dot(
-    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None
-):
+    lhs: Value,
+    rhs: Value,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """``(lhs * lhs_scale)`` times ``(rhs * rhs_scale)``, for operands of low precision.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.errors import ShapeError
@@ -13,8 +13,11 @@ from rabbet.extend.transform import typeof
 
 from rabbet_algorithms import primitives
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+
+def sort(operand: Value, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """An array sorted along ``dimension``, or several arrays of one shape sorted by the first of them.
 
     NaN comes last, -0.0 and 0.0 are equal, complex numbers go by real part and then by imaginary part.
@@ -45,7 +48,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(outs) if several else outs[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
+def sort_key_val(
+    keys: Value, values: Value, dimension: int = -1, is_stable: bool = True
+) -> tuple[Value, Value]:
     """``keys`` sorted along ``dimension``, and ``values`` moved along with them.
 
     Example:
@@ -55,7 +60,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return sort((keys, values), dimension, is_stable, 1)
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list:
+def top_k(operand: Value, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Value]:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions (int32).
 
     Among equal elements the first ones are taken, in their order, also where ``is_stable=False`` does not
@@ -76,9 +81,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 
 
 def approx_max_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    operand: Value, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
+) -> list[Value]:  # fmt: skip
     """The ``k`` largest elements along a dimension, from the largest on, and their positions (int32).
 
     JAX's search that may miss some of them. Here none is missed, on any backend: ``recall_target``
@@ -101,9 +106,9 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    operand: Value, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
+) -> list[Value]:  # fmt: skip
     """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
     ``approx_max_k``.
 

@@ -1,13 +1,21 @@
 """``index_take``: slices at the positions that several index arrays give together."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def index_take(src, idxs, axes):
+    from rabbet.typing import Value
+
+
+def index_take(src: Value, idxs: Value, axes: Sequence[int]) -> Value:
     """``src[..., idxs[0][i], ..., idxs[1][i], ...]`` for each ``i``, stacked along a new first dimension.
 
     Args:

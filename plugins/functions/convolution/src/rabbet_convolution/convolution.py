@@ -1,7 +1,10 @@
 """Convolutions in all their forms, each of them one or two calls of ``conv_general_dilated``."""
 
+from __future__ import annotations
+
 import operator
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rabbet import dtypes, lax
@@ -15,11 +18,17 @@ from rabbet_convolution.padding import int_tuple, padding_pairs
 from rabbet_convolution.primitives import convolution, windows
 from rabbet_convolution.primitives.convolution import ConvDimensionNumbers
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
+
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 """What ``dimension_numbers`` may be: three strings, a ``ConvDimensionNumbers``, or None."""
 
 
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
+def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> Value:
     """Dimension numbers as ``ConvDimensionNumbers``.
 
     Args:
@@ -73,10 +82,19 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
 
 @obeys_out_sharding
 def conv_general_dilated(
-    lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None,
-    feature_group_count=1, batch_group_count=1, precision=None, preferred_element_type=None,
-    out_sharding=None,
-):  # fmt: skip
+    lhs: Value,
+    rhs: Value,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """The convolution of ``lhs`` with the kernel ``rhs``: products with each window, summed.
 
     As usual in machine learning the kernel is not turned around: this is a cross-correlation.
@@ -139,7 +157,14 @@ def conv_general_dilated(
     )  # fmt: skip
 
 
-def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+def conv(
+    lhs: Value,
+    rhs: Value,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """``conv_general_dilated`` in the layout NCHW (and its like), with ``"SAME"`` or ``"VALID"`` padding.
 
     Example:
@@ -152,8 +177,15 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
 
 
 def conv_with_general_padding(
-    lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None, preferred_element_type=None
-):
+    lhs: Value,
+    rhs: Value,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """``conv_general_dilated`` in the layout NCHW (and its like).
 
     Example:
@@ -175,9 +207,17 @@ _CHANNELS_LAST = {
 
 
 def conv_transpose(
-    lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None, transpose_kernel=False,
-    precision=None, preferred_element_type=None, use_consistent_padding=False,
-):  # fmt: skip
+    lhs: Value,
+    rhs: Value,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
+) -> Value:
     """A convolution with fractional strides: the operand is spread by ``strides``, so the result is larger.
 
     Args:
@@ -245,9 +285,16 @@ def _transposed_pads(k, s, padding):
 
 # ---------------------------------------------------------------------------------- patches and local
 def conv_general_dilated_patches(
-    lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None,
-    precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs: Value,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """What a convolution with kernels of ``filter_shape`` would see at each place, as features.
 
     Args: as ``conv_general_dilated`` takes them; ``filter_shape`` are the spatial sizes of the kernel, in
@@ -293,9 +340,16 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None, rhs_dilation=None,
-    dimension_numbers=None, precision=None,
-):  # fmt: skip
+    lhs: Value,
+    rhs: Value,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Value:
     """A convolution with a kernel of its own at each place of the result.
 
     Args: as ``conv_general_dilated`` takes them, but ``rhs`` has the result's spatial sizes, and as input

@@ -1,10 +1,18 @@
 """Padding and other sizes of windows as callers write them: words, pairs, or nothing."""
 
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING
 
 from rabbet.errors import ShapeError
 
 from rabbet_convolution.primitives import windows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
 
 
 class PaddingType(enum.Enum):
@@ -20,7 +28,7 @@ class PaddingType(enum.Enum):
     SAME_LOWER = 3
 
 
-def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+def padtype_to_pads(in_shape: Any, window_shape: Any, window_strides: Any, padding: Any) -> Value:
     """The pairs ``(low, high)`` that ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` stands for.
 
     Args:

@@ -1,6 +1,9 @@
 """Reductions by any computation: over dimensions, ``reduce``, and over sliding windows, ``reduce_window``."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rabbet import dtypes, lax, tree
@@ -22,6 +25,12 @@ from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_convolution.padding import int_tuple, padding_pairs
 from rabbet_convolution.primitives import computations, window_sums, windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from rabbet.typing import Value
 
 
 # ------------------------------------------------------------------------------------- computations
@@ -143,7 +152,13 @@ _REDUCTIONS = {
 
 
 @obeys_out_sharding
-def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[..., Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """The elements of arrays along ``dimensions``, combined by ``computation``.
 
     Args:
@@ -192,9 +207,15 @@ _WINDOWED = {
 
 
 def reduce_window(
-    operand, init_value, computation, window_dimensions, window_strides=None, padding="VALID",
-    base_dilation=None, window_dilation=None,
-):  # fmt: skip
+    operand: Value,
+    init_value: Any,
+    computation: Callable[..., Any],
+    window_dimensions: int | Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
     """The elements of each window of arrays, combined by ``computation``.
 
     Args:

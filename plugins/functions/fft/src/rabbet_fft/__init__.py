@@ -3,8 +3,10 @@
 ``rabbet.lax`` finds it here when one of its names is first used.
 """
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.transform import typeof
@@ -12,8 +14,12 @@ from rabbet.extend.transform import typeof
 from rabbet_fft import primitive
 from rabbet_fft.primitive import FftType
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from rabbet.typing import Value
 
-def fft(x, fft_type, fft_lengths):
+
+def fft(x: Value, fft_type: Any, fft_lengths: Sequence[int]) -> Value:
     """The discrete Fourier transform over the last one to three dimensions.
 
     Args:

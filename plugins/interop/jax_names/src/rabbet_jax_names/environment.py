@@ -1,14 +1,20 @@
 """What a report of a problem should say about the machine and the installation."""
 
+from __future__ import annotations
+
 import platform
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 import rabbet as rb
 from rabbet.extend.backend import jaxlib_version
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def print_environment_info(return_string=False):
+
+def print_environment_info(return_string: bool = False) -> Any:
     """Print the versions, the devices and the machine; with ``return_string`` return the text instead.
 
     Example:
@@ -32,7 +38,7 @@ def print_environment_info(return_string=False):
     return None
 
 
-def process_indices(backend=None):
+def process_indices(backend: Any = None) -> Any:
     """The numbers of all processes of a backend, in a list.
 
     Example:
@@ -42,7 +48,7 @@ def process_indices(backend=None):
     return list(range(rb.process_count(backend)))
 
 
-def host_count(backend=None):
+def host_count(backend: Any = None) -> Any:
     """The number of processes, by an older name; see ``process_count``.
 
     Example:
@@ -52,7 +58,7 @@ def host_count(backend=None):
     return rb.process_count(backend)
 
 
-def host_id(backend=None):
+def host_id(backend: Any = None) -> Any:
     """The number of this process, by an older name; see ``process_index``.
 
     Example:
@@ -62,7 +68,7 @@ def host_id(backend=None):
     return rb.process_index(backend)
 
 
-def host_ids(backend=None):
+def host_ids(backend: Any = None) -> Any:
     """The numbers of all processes, by an older name; see ``process_indices``.
 
     Example:

@@ -1,6 +1,9 @@
 """Python functions inside programs: ``pure_callback`` and ``io_callback``, with JAX's signatures."""
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING
 
 from rabbet import config, dtypes, tree
 from rabbet.extend.functions import describe_function, folded, is_python_scalar
@@ -10,9 +13,20 @@ from rabbet.extend.sharding import SingleDeviceSharding
 from rabbet_callbacks import primitives
 from rabbet_callbacks.host_functions import taken_apart
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 @folded
-def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs):
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
     """Call a pure Python function from a program.
 
     Args:
@@ -52,7 +66,14 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
 
 
 @folded
-def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function that does something from a program; it is called once each time that the
     program gets there.
 
@@ -78,7 +99,13 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
 
 @folded
-def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+def debug_callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function on values of a program, to look at them; its result is ignored.
 
     Under ``vmap`` it is called once per example, under differentiation on the values, not the tangents.

@@ -14,7 +14,7 @@ from rabbet.extend.functions import array_or_tracer, folded, is_evaluating
 from rabbet_custom_rules import composite_primitive
 
 
-def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable:
     """``decomposition`` as one operation with a name of its own in the lowered program.
 
     A backend that knows the name, the version and the attributes may replace it by something faster; any

@@ -5,8 +5,11 @@ Arrays may be pytrees. ``axis_index_groups`` is a list of lists of indices that 
 group communicates within itself.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rabbet import dtypes, lax, tree
@@ -17,6 +20,11 @@ from rabbet.extend.transform import bound_axes, typeof
 
 from rabbet_collectives import primitives
 from rabbet_collectives.varying import MARKS, is_of_devices, is_typed, varied
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
 
 
 # ------------------------------------------------------------------------------------ names and groups
@@ -105,7 +113,7 @@ def _place(axis, ndim, who, what="axis"):
 
 
 # ----------------------------------------------------------------------------------------------- reductions
-def psum(x, axis_name, *, axis_index_groups=None):
+def psum(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over the members of a named axis; every member gets it.
 
     Args:
@@ -135,7 +143,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
     return tree.map(one, x)
 
 
-def pmean(x, axis_name, *, axis_index_groups=None):
+def pmean(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over the members of a named axis; every member gets it. Arguments as for ``psum``.
 
     Example:
@@ -154,7 +162,7 @@ def _extreme(primitive, x, axis_name, axis_index_groups):
     return tree.map(lambda leaf: _each(primitive, array_or_tracer(leaf), pairs, groups), x)
 
 
-def pmax(x, axis_name, *, axis_index_groups=None):
+def pmax(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The elementwise maximum over the members of a named axis. Arguments as for ``psum``.
 
     Example:
@@ -164,7 +172,7 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     return _extreme(primitives.pmax, x, axis_name, axis_index_groups)
 
 
-def pmin(x, axis_name, *, axis_index_groups=None):
+def pmin(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The elementwise minimum over the members of a named axis. Arguments as for ``psum``.
 
     Example:
@@ -175,7 +183,15 @@ def pmin(x, axis_name, *, axis_index_groups=None):
 
 
 # ------------------------------------------------------------------------------- gathering and scattering
-def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
+def all_gather(
+    x: Value,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: Any = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
     """The values of all members of a named axis.
 
     Args:
@@ -247,7 +263,14 @@ def _members_in_front(leaf, place, count, pairs, tiled, who):
     return lax.reshape(leaf, (*sizes, *typeof(leaf).shape[1:]))
 
 
-def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
+def psum_scatter(
+    x: Value,
+    axis_name: Any,
+    *,
+    scatter_dimension: Any = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
     """Of the sum over the members of a named axis, the slice of each member's own index.
 
     Args:
@@ -277,7 +300,15 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 
 
 # ------------------------------------------------------------------------------------------- permutations
-def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
+def all_to_all(
+    x: Value,
+    axis_name: Any,
+    split_axis: Any,
+    concat_axis: Any,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
     """Exchange a named axis with a dimension: slice ``k`` of member ``m`` becomes slice ``m`` of ``k``.
 
     Args:
@@ -313,7 +344,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     return tree.map(one, x)
 
 
-def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
+def pswapaxes(x: Value, axis_name: Any, axis: Any, *, axis_index_groups: Any = None) -> Any:
     """``x`` with the named axis and the dimension ``axis``, which must be as long, exchanged.
 
     Example:
@@ -324,7 +355,7 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x, axis_name, perm):
+def ppermute(x: Value, axis_name: Any, perm: Any) -> Any:
     """Send values between the members of a named axis.
 
     Args:
@@ -372,7 +403,7 @@ def _chosen(leaf, names, size, pairs):
     return got if len(source) == size else lax.select(lax.lt(mine, size), got, full_of_type(typeof(got), 0))
 
 
-def pshuffle(x, axis_name, perm):
+def pshuffle(x: Value, axis_name: Any, perm: Any) -> Any:
     """Reorder the members of a named axis: member ``i`` gets the value of member ``perm[i]``.
 
     Example:
@@ -389,7 +420,7 @@ def pshuffle(x, axis_name, perm):
     return ppermute(x, axis_name, [(source, destination) for destination, source in enumerate(perm)])
 
 
-def pbroadcast(x, axis_name, source):
+def pbroadcast(x: Value, axis_name: Any, source: Value) -> Any:
     """The value of one member, for all members of a named axis.
 
     Args:
@@ -412,7 +443,7 @@ def pbroadcast(x, axis_name, source):
     return tree.map(one, x)
 
 
-def pcast(x, axis_name, *, to):
+def pcast(x: Value, axis_name: Any, *, to: str) -> Value:
     """``x`` as a value that may differ between the members of an axis: the same values.
 
     Within ``shard_map`` types say along which axes values differ. Derivatives of a value that all members
@@ -434,7 +465,7 @@ def pcast(x, axis_name, *, to):
 
 
 # ------------------------------------------------------------------------------------------ index and size
-def axis_index(axis_name):
+def axis_index(axis_name: Any) -> Value:
     """A member's index along a named axis, an int32 scalar; of several axes, in row-major order.
 
     Example:
@@ -448,7 +479,7 @@ def axis_index(axis_name):
     return index
 
 
-def axis_size(axis_name):
+def axis_size(axis_name: Any) -> int:
     """The size of a named axis, a Python int; of several axes, their product.
 
     Example:

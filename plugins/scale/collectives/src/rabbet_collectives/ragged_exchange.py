@@ -4,6 +4,10 @@ Every member sees all operands and picks its rows: right everywhere, and fast en
 device.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from rabbet import lax
 from rabbet.extend.primitive import gather, reduce_max, reduce_sum
@@ -11,11 +15,23 @@ from rabbet.extend.transform import typeof
 
 from rabbet_collectives import functions
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 def ragged_all_to_all(
-    operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
-    axis_index_groups=None,
-):  # fmt: skip
+    operand: Value,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Value:
     """Exchange runs of rows of differing lengths between the members of a named axis.
 
     With ``K`` runs per member, run ``k`` goes to member ``k // (K / members)``: rows ``input_offsets[k]`` to

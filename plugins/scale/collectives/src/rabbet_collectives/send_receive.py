@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.extend.transform import typeof
 
 from rabbet_collectives.functions import ppermute
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 class Sent:
@@ -23,7 +26,7 @@ class Sent:
 tree.register_dataclass_node(Sent, ["values"], ["axis_name", "perm"])
 
 
-def psend(x: Any, axis_name: Any, perm: Any) -> Sent:
+def psend(x: Value, axis_name: Any, perm: Any) -> Sent:
     """Send values between the members of a named axis; ``precv`` with the same ``perm`` receives them.
 
     Args:
@@ -44,7 +47,7 @@ def psend(x: Any, axis_name: Any, perm: Any) -> Sent:
     return Sent(ppermute(x, axis_name, perm), axis_name, perm)
 
 
-def precv(token: Sent, out_shape: Any, axis_name: Any, perm: Any) -> Any:
+def precv(token: Any, out_shape: Any, axis_name: Any, perm: Any) -> Value:
     """The values that ``psend`` sent here; zeros for a member that is not a destination.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet import Array, device_put, dtypes, tree
@@ -12,8 +12,15 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, from_host_parts, join_arrays
 from rabbet.extend.transform import typeof
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtype: Any = None) -> Any:
+    from rabbet.typing import DTypeLike, Value
+
+
+def make_array_from_callback(
+    shape: Sequence[int], sharding: Any, data_callback: Any, dtype: DTypeLike | None = None
+) -> Value:
     """An array whose parts a function gives.
 
     Args:
@@ -65,7 +72,9 @@ def make_array_from_callback(shape: Any, sharding: Any, data_callback: Any, dtyp
     return from_host_parts(parts, aval, sharding)
 
 
-def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any, *, dtype: Any = None) -> Any:
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Any, *, dtype: DTypeLike | None = None
+) -> Value:
     """An array of arrays that lie on the devices already, whose memory it shares: deleting or donating one
     takes it from the other.
 
@@ -118,7 +127,7 @@ def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any,
     return join_arrays(ordered, aval, sharding)
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Value:
     """An array of what each process has of it.
 
     Args:

@@ -26,6 +26,7 @@ from rabbet_parallel.unreduced_sums import Addends, with_axes
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
     from rabbet.extend.rules import Site
+    from rabbet.typing import Value
 
 
 def sharding_constraint_type(x: Any, *, sharding: Any) -> Any:
@@ -257,7 +258,7 @@ def divided(sharding: Any, aval: Any) -> Any:
     return sharding.with_spec(fitting)
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: Value, shardings: Any) -> Any:
     """``x`` laid over devices as asked, within a program or at once.
 
     Args:

@@ -6,7 +6,7 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import rabbet as rb
@@ -14,6 +14,9 @@ from rabbet import devices as all_devices
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import Setting
 from rabbet.extend.sharding import device_group
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class AxisType(enum.Enum):
@@ -304,7 +307,9 @@ class Mesh(_Axes):
         current.pop()
 
 
-def make_mesh(axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
+def make_mesh(
+    axis_sizes: Sequence[int], axis_names: Any, axis_types: Any = None, *, devices: Any = None
+) -> Any:
     """A mesh of the first devices, or of those given.
 
     Args:

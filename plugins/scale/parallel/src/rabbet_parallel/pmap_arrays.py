@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import device_put, lax, tree
 from rabbet.extend.functions import array_or_tracer
@@ -14,8 +14,11 @@ from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.partition_spec import PartitionSpec
 from rabbet_parallel.pmap_devices import UNNAMED
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def device_put_sharded(shards: Any, devices: Any) -> Any:
+
+def device_put_sharded(shards: Any, devices: Any) -> Value:
     """Arrays (or pytrees of them), one for each device, as one array with a new first dimension over the
     devices.
 
@@ -44,7 +47,7 @@ def device_put_sharded(shards: Any, devices: Any) -> Any:
     return tree.map(together, *shards)
 
 
-def device_put_replicated(x: Any, devices: Any) -> Any:
+def device_put_replicated(x: Value, devices: Any) -> Value:
     """``x``, a pytree of arrays, once for each device, with a new first dimension over the devices.
 
     Example:

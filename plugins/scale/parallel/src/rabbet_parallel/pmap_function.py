@@ -50,15 +50,15 @@ class Made(NamedTuple):
 
 
 def pmap(
-    fun: Any,
+    fun: Callable[..., Any],
     axis_name: Any = None,
     *,
     in_axes: Any = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: Any = (),
     devices: Any = None,
-    backend: Any = None,
-    axis_size: Any = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
     donate_argnums: Any = (),
 ) -> Any:
     """A compiled function that maps ``fun`` over a dimension of its arguments, each example on a device of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import Array, tree
 from rabbet.errors import ShardingError
@@ -21,8 +21,11 @@ from rabbet_parallel.meshes import AxisType
 from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+
+def reshard(xs: Value, out_shardings: Any) -> Any:
     """``xs`` laid over devices as asked.
 
     Args:

@@ -6,7 +6,7 @@ import collections
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import device_put, tree
 from rabbet.errors import ShardingError
@@ -38,6 +38,9 @@ from rabbet_parallel.shard_map_values import Values
 from rabbet_parallel.unreduced_sums import unreduced_of
 from rabbet_parallel.varying_axes import varying_outputs
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # What eager calls made last is kept, so that an equal program is not compiled again.
 _recent: collections.deque = collections.deque(maxlen=128)
 
@@ -50,7 +53,7 @@ def shard_map(
     in_specs: Any = None,
     mesh: Any = None,
     axis_names: Any = frozenset(),
-    check_vma: Any = True,
+    check_vma: bool = True,
 ) -> Any:
     """A function that each device of a mesh runs on its parts of the arguments; collectives such as
     ``lax.psum`` communicate along the mesh's axes.
@@ -338,7 +341,7 @@ def as_current(mesh: Any, manual: Any) -> Iterator[Any]:
             within.__exit__()
 
 
-def smap(f: Any = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
     """``shard_map`` over one axis of the mesh of ``set_mesh``, with dimensions in the place of specs.
 
     Args:

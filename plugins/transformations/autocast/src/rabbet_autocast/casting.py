@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rabbet import dtypes, lax, tree
@@ -16,6 +16,9 @@ from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_fu
 from rabbet.extend.primitive import dot_general
 from rabbet.extend.transform import Interpreter, RuleTable, run_traced, typeof
 from rabbet.extend.wrapping import wraps
+
+if TYPE_CHECKING:
+    from rabbet.typing import DTypeLike
 
 rules = RuleTable("autocast", doc="(op, *values) -> value, of the same type as op(*values)")
 WIDE = np.dtype("float32")
@@ -102,7 +105,9 @@ class Autocast(Interpreter):
 
 
 @folded
-def autocast(fun: Callable[..., Any] | None = None, *, dtype: Any = "bfloat16") -> Callable[..., Any]:
+def autocast(
+    fun: Callable[..., Any] | None = None, *, dtype: DTypeLike | None = "bfloat16"
+) -> Callable[..., Any]:
     """``fun`` with its matrix products and convolutions of float32 arrays in a smaller dtype.
 
     Args:

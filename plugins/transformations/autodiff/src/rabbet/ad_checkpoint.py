@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def checkpoint_name(x: Value | dict[Any, Any], name: str) -> Value | dict[Any, Any]:
+def checkpoint_name(x: Value, name: str) -> Value | dict[Any, Any]:
     """``x`` (a pytree of arrays), under a name that policies such as ``save_only_these_names`` speak of.
 
     Example:

@@ -59,7 +59,7 @@ def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     return True
 
 
-def nothing_saveable(*_: Any, **__: Any) -> Any:
+def nothing_saveable(*_: Any, **__: Any) -> bool:
     """Keep the inputs only; what ``checkpoint`` does without a policy.
 
     Example:
@@ -70,7 +70,7 @@ def nothing_saveable(*_: Any, **__: Any) -> Any:
     return False
 
 
-def dots_saveable(primitive: Primitive, *_: ShapedArray, **__: Any) -> bool:
+def dots_saveable(primitive: Any, *_: ShapedArray, **__: Any) -> bool:
     """Keep the results of products of matrices and of convolutions.
 
     Example:
@@ -81,7 +81,7 @@ def dots_saveable(primitive: Primitive, *_: ShapedArray, **__: Any) -> bool:
     return primitive.name in DOTS
 
 
-def dots_with_no_batch_dims_saveable(primitive: Primitive, *_: Any, **params: Any) -> Any:
+def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> bool:
     """Keep the results of products of matrices that have no batch dimensions, such as those with weights.
 
     Example:
@@ -188,8 +188,8 @@ def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[...
 @folded
 def save_and_offload_only_these_names(
     *,
-    names_which_can_be_saved: list[str],
-    names_which_can_be_offloaded: list[str],
+    names_which_can_be_saved: Any,
+    names_which_can_be_offloaded: Any,
     offload_src: str,
     offload_dst: str,
 ) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def custom_vjp_primal_tree_values(
-    tree: tuple[CustomVJPPrimal | dict[Any, Any], ...],
+    tree: Any,
 ) -> tuple[Value | dict[Any, Any], ...]:
     """The argument of a forward rule with ``symbolic_zeros=True`` as it was passed: each ``CustomVJPPrimal``
     replaced by its value.

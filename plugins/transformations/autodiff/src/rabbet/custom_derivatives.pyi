@@ -1,5 +1,5 @@
 # Written by tools/write/stubs.py, of the functions and of stub_types.toml beside it: do not edit.
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -32,5 +32,5 @@ from rabbet import custom_gradient as custom_gradient
 from rabbet import custom_jvp as custom_jvp
 from rabbet import custom_vjp as custom_vjp
 def custom_vjp_primal_tree_values(tree: Any) -> Any: ...
-def linear_call(fun: Callable[..., Any], fun_transpose: Any, residual_args: Any, linear_args: Any) -> Any: ...
+def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: ArrayLike, linear_args: ArrayLike) -> Array: ...
 def zero_from_primal(val: Any, symbolic_zeros: bool = ...) -> Any: ...

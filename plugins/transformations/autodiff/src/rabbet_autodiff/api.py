@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
-def stop_gradient(x: Any) -> Value | dict[Any, Any]:
+def stop_gradient(x: Value) -> Value | dict[Any, Any]:
     """``x`` (a pytree of arrays) as a constant to differentiation: its derivative is zero.
 
     Example:
@@ -33,13 +33,13 @@ def stop_gradient(x: Any) -> Value | dict[Any, Any]:
 
 def value_and_grad(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int = 0,
+    argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: tuple[Any, ...] = (),
+    reduce_axes: Any = (),
     *,
-    argnames: str | Sequence[str] | None = None,
+    argnames: Any = None,
 ) -> Callable[..., Any]:
     """The function that returns both the value and the gradient of ``fun``.
 
@@ -74,7 +74,7 @@ def value_and_grad(
 
 def _value_and_grad(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int,
+    argnums: int | Sequence[int],
     has_aux: bool,
     holomorphic: bool,
     allow_int: bool,
@@ -108,13 +108,13 @@ def _value_and_grad(
 
 def grad(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int = 0,
+    argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: tuple[Any, ...] = (),
+    reduce_axes: Any = (),
     *,
-    argnames: str | Sequence[str] | None = None,
+    argnames: Any = None,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function; see ``value_and_grad`` for the arguments.
 
@@ -140,7 +140,7 @@ def grad(
 
 def jvp(
     fun: Callable[..., Any],
-    primals: tuple[Value | dict[Any, Any], ...] | float,
+    primals: Value,
     tangents: Any,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
@@ -197,9 +197,9 @@ def vjp(
     fun: Callable[..., Any],
     *primals: Value | dict[Any, Any],
     has_aux: bool = False,
-    reduce_axes: tuple[Any, ...] = (),
-    saveable_args: tuple[bool, ...] | bool = True,
-    in_nzs: tuple[tuple[bool, ...] | bool, ...] | int | None = None,
+    reduce_axes: Any = (),
+    saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> tuple[Any, ...]:
     """The value of ``fun`` and the function that pulls cotangents back (reverse mode).
 
@@ -253,7 +253,7 @@ def linearize(
     fun: Callable[..., Any],
     *primals: Value | dict[Any, Any],
     has_aux: bool = False,
-    in_nzs: tuple[bool, ...] | None = None,
+    in_nzs: Any = None,
 ) -> tuple[Any, ...]:
     """The value of ``fun`` and its derivative there as a linear function, computed once for many directions.
 

@@ -29,6 +29,8 @@ from rabbet.tree import leaf_path
 from rabbet_autodiff.primitives import checkpoint as primitive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.passes import Jaxpr
     from rabbet.extend.primitive import Op
     from rabbet.typing import Value
@@ -41,12 +43,12 @@ on_clear_caches(_programs.clear)
 
 @folded
 def checkpoint(
-    fun: Any = None,
+    fun: Callable[..., Any] | None = None,
     *,
-    prevent_cse: bool = True,
+    prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., Any] | None = None,
-    static_argnums: tuple[int, ...] | int = (),
-    static_argnames: str | tuple[Any, ...] = (),
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: Any = (),
     concrete: bool = False,
 ) -> Callable[..., Any]:
     """Make reverse mode compute the intermediate values of a function again, instead of keeping them.
@@ -120,7 +122,7 @@ def _operator(jaxpr: Jaxpr, params: dict[Any, Any]) -> Op:
 
 
 def _static(
-    fun: Callable[..., Any], argnums: tuple[int, ...] | int, argnames: str | tuple[Any, ...]
+    fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], ...]:
     """Static positions and names, each argument by both where it has both."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

@@ -19,6 +19,8 @@ from rabbet.extend.transform import typeof
 from rabbet.tree import keystr, leaf_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
 
@@ -29,7 +31,7 @@ def function(what: str, fun: Callable[..., Any]) -> None:
         raise TypeError(f"{what} takes a function, got {type(fun).__name__}")
 
 
-def as_tuple(argnums: tuple[int, ...] | int, fun: Callable[..., Any], count: int, what: str = "grad") -> Any:
+def as_tuple(argnums: int | Sequence[int], fun: Callable[..., Any], count: int, what: str = "grad") -> Any:
     """``argnums`` as a tuple of non-negative ints, checked against the number of positional arguments."""
     numbers = (
         (argnums,) if isinstance(argnums, (int, str)) or not hasattr(argnums, "__iter__") else tuple(argnums)

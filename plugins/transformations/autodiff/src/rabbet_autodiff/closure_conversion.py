@@ -17,6 +17,8 @@ from rabbet_autodiff.api import vjp
 from rabbet_autodiff.functions import Flat, of_chosen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import Value
 
     from rabbet_autodiff.api import Pullback
@@ -74,7 +76,7 @@ def closure_convert(
 
 
 def fwd_and_bwd(
-    fun: Callable[..., Any], argnums: tuple[int, ...] | int, has_aux: bool = False, jitted: bool = True
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], ...]:
     """The forward and the backward pass of a function as two functions, each compiled once.
 

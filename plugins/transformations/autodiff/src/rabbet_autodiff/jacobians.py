@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 def jacfwd(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int = 0,
+    argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
+    argnames: Any = None,
 ) -> Callable[..., Any]:
     """The Jacobian of ``fun`` column by column, in forward mode: good where there are fewer inputs than
     outputs.
@@ -62,12 +62,12 @@ def jacfwd(
 
 def jacrev(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int = 0,
+    argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
+    argnames: Any = None,
 ) -> Callable[..., Any]:
     """The Jacobian of ``fun`` row by row, in reverse mode: good where there are fewer outputs than inputs.
     See ``jacfwd``.
@@ -94,11 +94,11 @@ jacobian = jacrev
 
 def hessian(
     fun: Callable[..., Any],
-    argnums: tuple[int, ...] | int = 0,
+    argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
+    argnames: Any = None,
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: ``jacfwd`` of ``jacrev``. See ``jacfwd`` for arguments and
     shapes.

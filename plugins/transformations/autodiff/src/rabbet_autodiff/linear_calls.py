@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def linear_call(
     fun: Callable[..., Any],
     fun_transpose: Callable[..., Any],
-    residual_args: Value | tuple[Any, ...],
+    residual_args: Value,
     linear_args: Value,
 ) -> Value:
     """Call a linear function that brings its transpose.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @folded
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: tuple[Any, ...] = ()) -> Transpose:
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
     """The transpose of a linear function.
 
     Args:

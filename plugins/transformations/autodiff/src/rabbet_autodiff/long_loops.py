@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, convert_weak_outputs, stage_loop_body
@@ -22,6 +22,9 @@ from rabbet.extend.transform import typeof
 from rabbet_autodiff.api import jvp
 from rabbet_autodiff.checkpoint import checkpoint
 from rabbet_autodiff.custom import custom_jvp
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 BASE = 16
 
@@ -38,7 +41,7 @@ def at_least_one(who: str, what: str, n: Any) -> int:
 
 
 def checkpointed_scan(
-    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    f: Callable[..., Any], init: Any, xs: Value = None, length: int | None = None, reverse: bool = False,
     *, every: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again.
@@ -94,7 +97,7 @@ def checkpointed_scan(
 
 def bounded_while_loop(
     cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, *, max_steps: int
-) -> Any:
+) -> Value:
     """``lax.while_loop`` of at most ``max_steps`` steps, through which reverse mode can go.
 
     Where nothing is differentiated it is a plain loop with a counter. Reverse mode keeps about

@@ -143,7 +143,12 @@ class Vectors:
 
 @folded
 def custom_linear_solve(
-    matvec: Any, b: Any, solve: Any, transpose_solve: Any = None, symmetric: Any = False, has_aux: Any = False
+    matvec: Any,
+    b: Value,
+    solve: Callable[..., Any],
+    transpose_solve: Any = None,
+    symmetric: Any = False,
+    has_aux: bool = False,
 ) -> Any:
     """Solve ``matvec(x) == b`` by a solver of your own; derivatives are solutions of linear equations too.
 

@@ -33,6 +33,8 @@ from rabbet_jit.signature import Signature, Statics, found_by_name
 from rabbet_jit.tracing import arguments, leaf_aval, trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet import Device
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
@@ -49,16 +51,16 @@ MOST_TRACED = 4096  # programs of one function; what was compiled is bounded by 
 def jit(
     fun: Any = None,
     *,
-    static_argnums: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
     static_argnames: Any = None,
-    donate_argnums: tuple[int, ...] | int | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: str | None = None,
-    inline: Any | bool = False,
+    inline: Any = False,
     abstracted_axes: Any = None,
-    compiler_options: dict[Any, Any] | str | None = None,
+    compiler_options: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
 ) -> Any:
@@ -397,8 +399,8 @@ class Jitted(Asked):
 
 def make_jaxpr(
     fun: Callable[..., Any],
-    static_argnums: int | tuple[Any, ...] = (),
-    axis_env: list[tuple[int | str, ...]] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
     return_shape: bool = False,
     abstracted_axes: Any = None,
 ) -> Callable[..., Any]:
@@ -429,7 +431,7 @@ def make_jaxpr(
     return program_of
 
 
-def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes that ``fun`` returns for these arguments, without computing anything.
 
     Args:
@@ -443,4 +445,5 @@ def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
       >>> rb.eval_shape(lambda x: x @ x.T, rb.ShapeDtypeStruct((1000, 10), "float32"))
       ShapeDtypeStruct(shape=(1000, 1000), dtype=float32)
     """
-    return (fun if hasattr(fun, "jitted") else jit(fun)).eval_shape(*args, **kwargs)
+    jitted: Any = fun if hasattr(fun, "jitted") else jit(fun)
+    return jitted.eval_shape(*args, **kwargs)

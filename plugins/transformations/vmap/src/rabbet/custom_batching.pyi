@@ -1,5 +1,5 @@
 # Written by tools/write/stubs.py, of the functions and of stub_types.toml beside it: do not edit.
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np

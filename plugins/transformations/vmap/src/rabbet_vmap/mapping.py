@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @folded
-def map(f: Callable[..., Any], xs: Any, *, batch_size: Any = None) -> Any:
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """``f`` applied to each slice of ``xs`` along the first dimension; results stacked.
 
     Args:

@@ -4,7 +4,10 @@ A value is taken where the middle of its pixel lies in the source; ``antialias``
 of a result pixel, so that none of the source is left out.
 """
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +16,12 @@ from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.transform import typeof
 from rabbet.image.kernels import KERNELS, ResizeMethod, cubic, method_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import Value
 
 
 def weights(size, count, scale, translation, method, antialias, dtype):
@@ -94,8 +103,15 @@ def in_floats(image):
 
 
 def scale_and_translate(
-    image, shape, spatial_dims, scale, translation, method, antialias=True, precision=lax.Precision.HIGHEST
-):
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Value,
+    translation: Any,
+    method: Any,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Value:
     """An image that is stretched and moved: what was at ``x`` comes to ``x * scale + translation``.
 
     Positions count from the edge, so that the middle of pixel i is at i + 1/2. What comes from outside of the
@@ -170,7 +186,13 @@ def nearest(image, shape):
     return image
 
 
-def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST):
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: Any,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Value:
     """An image in another size.
 
     Args:

@@ -2,12 +2,19 @@
 converted.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused, is_array_like, with_weak_type
 from rabbet.extend.transform import Tracer, typeof
+
+if TYPE_CHECKING:
+
+    from rabbet.typing import Value
 
 ARRAYS = frozenset((Array, Tracer))
 
@@ -48,7 +55,7 @@ def positive_part(x):
 
 
 @fused
-def relu(x):
+def relu(x: Value) -> Value:
     """``max(x, 0)``, in the dtype of ``x``. Its derivative at 0 is 0.
 
     Raises:
@@ -63,7 +70,7 @@ def relu(x):
 
 
 @fused
-def relu6(x):
+def relu6(x: Value) -> Value:
     """``min(max(x, 0), 6)``. Its derivative at 0 and at 6 is 0.
 
     Example:
@@ -74,7 +81,7 @@ def relu6(x):
     return lax.select(lax.lt(x, 6), positive_part(x), lax.min(lax.stop_gradient(x), 6))
 
 
-def sigmoid(x):
+def sigmoid(x: Value) -> Value:
     """``1 / (1 + exp(-x))``.
 
     Example:
@@ -89,7 +96,7 @@ def logistic(x):
     return lax.logistic(as_float("sigmoid", x))
 
 
-def tanh(x):
+def tanh(x: Value) -> Value:
     """The hyperbolic tangent.
 
     Example:
@@ -99,7 +106,7 @@ def tanh(x):
     return rnp.tanh(x)
 
 
-def identity(x):
+def identity(x: Value) -> Value:
     """``x`` itself.
 
     Example:
@@ -109,7 +116,7 @@ def identity(x):
     return as_array("identity", x)
 
 
-def softplus(x):
+def softplus(x: Value) -> Value:
     """``log(1 + exp(x))`` without overflow: a smooth ``relu``.
 
     Example:
@@ -120,7 +127,7 @@ def softplus(x):
     return rnp.logaddexp(as_float("softplus", x) if dtypes.kind(x.dtype) in "iu" else x, 0.0)
 
 
-def log_sigmoid(x):
+def log_sigmoid(x: Value) -> Value:
     """``log(sigmoid(x))`` without underflow.
 
     Example:
@@ -136,7 +143,7 @@ def minus_softplus_of_minus(x):
 
 
 @fused
-def soft_sign(x):
+def soft_sign(x: Value) -> Value:
     """``x / (1 + |x|)``.
 
     Example:
@@ -148,7 +155,7 @@ def soft_sign(x):
 
 
 @fused
-def silu(x):
+def silu(x: Value) -> Value:
     """``x * sigmoid(x)``, also called swish.
 
     Example:
@@ -163,7 +170,7 @@ swish = silu
 
 
 @fused
-def mish(x):
+def mish(x: Value) -> Value:
     """``x * tanh(softplus(x))``.
 
     Example:
@@ -175,7 +182,7 @@ def mish(x):
 
 
 @fused(static=("approximate",))
-def gelu(x, approximate=True):
+def gelu(x: Value, approximate: bool = True) -> Value:
     """``x`` times the normal distribution function at ``x``.
 
     Args:
@@ -203,7 +210,7 @@ def exponential_below_zero(x, scale, rate=None):
 
 
 @fused
-def elu(x, alpha=1.0):
+def elu(x: Value, alpha: Value = 1.0) -> Value:
     """``x`` above zero, ``alpha * (exp(x) - 1)`` below.
 
     Example:
@@ -214,7 +221,7 @@ def elu(x, alpha=1.0):
 
 
 @fused
-def celu(x, alpha=1.0):
+def celu(x: Value, alpha: Value = 1.0) -> Value:
     """``x`` above zero, ``alpha * (exp(x / alpha) - 1)`` below: ``elu`` with a continuous derivative.
 
     Example:
@@ -225,7 +232,7 @@ def celu(x, alpha=1.0):
 
 
 @fused
-def selu(x):
+def selu(x: Value) -> Value:
     """``elu`` scaled so that means and variances of layers stay near 0 and 1.
 
     Example:
@@ -237,7 +244,7 @@ def selu(x):
 
 
 @fused
-def leaky_relu(x, negative_slope=0.01):
+def leaky_relu(x: Value, negative_slope: Value = 0.01) -> Value:
     """``x`` above zero, ``negative_slope * x`` below.
 
     Example:
@@ -249,7 +256,7 @@ def leaky_relu(x, negative_slope=0.01):
 
 
 @fused
-def hard_tanh(x):
+def hard_tanh(x: Value) -> Value:
     """``x`` kept between -1 and 1; integers stay integers.
 
     Example:
@@ -266,7 +273,7 @@ def hard_tanh(x):
 
 
 @fused
-def hard_sigmoid(x):
+def hard_sigmoid(x: Value) -> Value:
     """``relu6(x + 3) / 6``.
 
     Example:
@@ -278,7 +285,7 @@ def hard_sigmoid(x):
 
 
 @fused
-def hard_silu(x):
+def hard_silu(x: Value) -> Value:
     """``x * hard_sigmoid(x)``, also called hard swish.
 
     Example:
@@ -293,7 +300,7 @@ hard_swish = hard_silu
 
 
 @fused
-def squareplus(x, b=4.0):
+def squareplus(x: Value, b: Value = 4.0) -> Value:
     """``(x + sqrt(x**2 + b)) / 2``: a smooth ``relu`` without exponentials.
 
     Example:
@@ -308,7 +315,7 @@ def squareplus(x, b=4.0):
 
 
 @fused
-def sparse_plus(x):
+def sparse_plus(x: Value) -> Value:
     """0 below -1, ``x`` above 1, ``(x + 1)**2 / 4`` between.
 
     Example:
@@ -321,7 +328,7 @@ def sparse_plus(x):
 
 
 @fused
-def sparse_sigmoid(x):
+def sparse_sigmoid(x: Value) -> Value:
     """0 below -1, 1 above 1, ``(x + 1) / 2`` between.
 
     Example:
@@ -333,7 +340,7 @@ def sparse_sigmoid(x):
 
 
 @fused
-def log1mexp(x):
+def log1mexp(x: Value) -> Value:
     """``log(1 - exp(-x))`` for positive ``x``, by whichever of two formulas is exact there.
 
     Example:
@@ -349,7 +356,7 @@ def log1mexp(x):
 
 
 @fused(static=("axis",))
-def glu(x, axis=-1):
+def glu(x: Value, axis: int = -1) -> Value:
     """The first half of ``x`` along ``axis`` times the sigmoid of the second half.
 
     Raises:

@@ -7,7 +7,9 @@ backward pass, so that memory grows with the length and not with its square (Rab
 does not need O(n^2) memory", 2021).
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rabbet as rb
 import rabbet.numpy as rnp
@@ -18,6 +20,9 @@ from rabbet.nn import implementations
 from rabbet.nn.activations import as_array
 from rabbet.nn.normalizing import logsumexp, softmax
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 STATIC = ("is_causal", "scale", "local_window_size", "implementation", "return_residual")
 BLOCKS, FROM_LENGTH = 4, 512
 MOST_PRODUCTS, PART = 1 << 22, 256  # a head's products at once, and queries in a part where they are more
@@ -25,10 +30,21 @@ MOST_PRODUCTS, PART = 1 << 22, 256  # a head's products at once, and queries in 
 
 @fused(static=STATIC)
 def dot_product_attention(
-    query, key, value, bias=None, mask=None, *, scale=None, is_causal=False, query_seq_lengths=None,
-    key_value_seq_lengths=None, local_window_size=None, implementation=None, return_residual=False,
-    segment_ids=None,
-):  # fmt: skip
+    query: Value,
+    key: Value,
+    value: Value,
+    bias: Value = None,
+    mask: Value = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Value | None = None,
+    key_value_seq_lengths: Value | None = None,
+    local_window_size: Any = None,
+    implementation: Any = None,
+    return_residual: bool = False,
+    segment_ids: Value = None,
+) -> Value:
     """Attention: for each query the mean of the values, weighted by the softmax of its scaled products with
     the keys.
 

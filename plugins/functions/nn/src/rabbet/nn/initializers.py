@@ -4,12 +4,20 @@ The scaled ones draw numbers of a variance chosen by the number of inputs or out
 Bengio 2010; He et al. 2015; LeCun et al. 1998), so that signals keep their size from layer to layer.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import folded, public_module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 
 class Initializer(Protocol):
@@ -55,7 +63,9 @@ def random():
     return rabbet.random
 
 
-def zeros(key, shape, dtype=None, out_sharding=None):
+def zeros(
+    key: Value, shape: int | Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Value:
     """Zeros, whatever the key is.
 
     Example:
@@ -65,7 +75,9 @@ def zeros(key, shape, dtype=None, out_sharding=None):
     return rnp.zeros(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
-def ones(key, shape, dtype=None, out_sharding=None):
+def ones(
+    key: Value, shape: int | Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Value:
     """Ones, whatever the key is.
 
     Example:
@@ -75,7 +87,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
     return rnp.ones(shape, float if dtype is None else dtype, out_sharding=out_sharding)
 
 
-def constant(value, dtype=None):
+def constant(value: Value, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that returns ``value`` everywhere.
 
     Example:
@@ -90,7 +102,7 @@ def constant(value, dtype=None):
     return init
 
 
-def uniform(scale=1e-2, dtype=None):
+def uniform(scale: Value = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws evenly from 0 to ``scale``.
 
     Example:
@@ -107,7 +119,7 @@ def uniform(scale=1e-2, dtype=None):
     return init
 
 
-def normal(stddev=1e-2, dtype=None):
+def normal(stddev: Value = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws from the normal distribution of mean 0 and standard deviation ``stddev``.
 
     Example:
@@ -123,7 +135,9 @@ def normal(stddev=1e-2, dtype=None):
     return init
 
 
-def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
+def truncated_normal(
+    stddev: Value = 1e-2, dtype: DTypeLike | None = None, lower: Value = -2.0, upper: Value = 2.0
+) -> Initializer:
     """An initializer that draws from a normal distribution cut off at ``lower`` and ``upper`` times
     ``stddev``.
 
@@ -173,7 +187,15 @@ def fans(shape, in_axis, out_axis, batch_axis):
     return inputs * window, outputs * window
 
 
-def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def variance_scaling(
+    scale: Value,
+    mode: Any,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """An initializer of the variance ``scale / n``.
 
     Args:
@@ -229,7 +251,12 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
 def scaled(name, scale, mode, distribution, doc):
     """Make a function that makes initializers of one scale, mode and distribution."""
 
-    def make(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    def make(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
+        dtype: DTypeLike | None = None,
+    ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
@@ -256,7 +283,7 @@ he_normal = kaiming_normal = scaled(
 )
 
 
-def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+def orthogonal(scale: Value = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws matrices with orthonormal columns (or rows, if these are fewer), evenly
     among all of them (Saxe et al. 2013; the signs as in Mezzadri 2007).
 
@@ -291,7 +318,9 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
     return init
 
 
-def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+def delta_orthogonal(
+    scale: Value = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer for kernels of convolutions: zeros but for an orthogonal matrix in the middle, so that
     the convolution keeps lengths (Xiao et al. 2018). Arguments as for ``orthogonal``.
 

@@ -4,8 +4,11 @@ Exponentials are taken of differences to the maximum, so that none overflows. Th
 result, so it is kept out of the derivative with ``stop_gradient``.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
@@ -14,6 +17,12 @@ from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 STATIC = ("axis",)
 
@@ -55,7 +64,7 @@ def mask_of(where, x):
 
 
 @fused(static=STATIC)
-def softmax(x, axis=-1, where=None):
+def softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None) -> Value:
     """``exp(x) / sum(exp(x))`` over ``axis``: positive numbers that add up to 1.
 
     Args:
@@ -84,7 +93,7 @@ def plain_shift(x, axes):
 
 
 @fused(static=STATIC)
-def log_softmax(x, axis=-1, where=None):
+def log_softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None) -> Value:
     """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny.
     Arguments as for ``softmax``.
 
@@ -104,7 +113,14 @@ def log_softmax(x, axis=-1, where=None):
 
 
 @fused(static=("axis", "keepdims", "return_sign"))
-def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+def logsumexp(
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    b: Value = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Value = None,
+) -> Any:
     """``log(sum(exp(a)))`` over ``axis`` without overflow.
 
     Args:
@@ -141,7 +157,9 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 
 @fused(static=("axis", "keepdims"))
-def logmeanexp(x, axis=None, where=None, keepdims=False):
+def logmeanexp(
+    x: Value, axis: int | Sequence[int] | None = None, where: Value = None, keepdims: bool = False
+) -> Value:
     """``log(mean(exp(x)))`` over ``axis`` without overflow. Arguments as for ``logsumexp``.
 
     Example:
@@ -158,8 +176,15 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
 
 @fused(static=STATIC)
 def standardize(
-    x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"
-):  # fmt: skip
+    x: Value,
+    axis: int | Sequence[int] | None = -1,
+    mean: Value = None,
+    variance: Value | None = None,
+    epsilon: Value = 1e-5,
+    where: Value = None,
+    *,
+    algorithm: str = "fast",
+) -> Value:
     """``x`` less its mean over ``axis``, divided by the root of its variance.
 
     Args:
@@ -189,7 +214,9 @@ def standardize(
 
 @obeys_out_sharding
 @fused(static=("num_classes", "dtype", "axis"))
-def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
+def one_hot(
+    x: Value, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1, out_sharding: Any = None
+) -> Value:
     """Vectors with a 1 at the place that ``x`` names, 0 elsewhere, along a new dimension; all 0 for a place
     outside.
 

@@ -26,7 +26,9 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axes_of, kind_of
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from collections.abc import Sequence
+
+    from rabbet.typing import DTypeLike, Value
 
 FFT, IFFT, RFFT, IRFFT = FftType
 NORMS = ("backward", "ortho", "forward")
@@ -174,7 +176,7 @@ def fft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 @fused(static=ONE)
-def ifft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> Value:
+def ifft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of ``fft``. Arguments as there.
 
     Example:
@@ -185,7 +187,7 @@ def ifft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> Va
 
 
 @fused(static=ONE)
-def rfft(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> Value:
+def rfft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The first ``n // 2 + 1`` numbers of ``fft`` of a real array: the others are their conjugates.
 
     Example:
@@ -196,7 +198,7 @@ def rfft(a: Value, n: Any = None, axis: int = -1, norm: Any = None) -> Value:
 
 
 @fused(static=ONE)
-def irfft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> Value:
+def irfft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of ``rfft``; ``n`` points, by default the even number ``2 (m - 1)`` for ``m`` numbers.
 
     Example:
@@ -207,7 +209,7 @@ def irfft(a: Value, n: Any = None, axis: int = -1, norm: str | None = None) -> V
 
 
 @fused(static=ONE)
-def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+def hfft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """``fft`` of a signal whose second half is the conjugate of the first, which is given: real numbers.
 
     Example:
@@ -219,7 +221,7 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
 
 
 @fused(static=ONE)
-def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+def ihfft(a: Value, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The inverse of ``hfft``: half of a signal, from real numbers.
 
     Example:
@@ -233,8 +235,8 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
 @fused(static=MANY)
 def fftn(
     a: Value,
-    s: tuple[int, ...] | None = None,
-    axes: list[int] | tuple[int, ...] | None = None,
+    s: int | Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Value:
     """The discrete Fourier transform along several axes.
@@ -256,7 +258,9 @@ def fftn(
 
 
 @fused(static=MANY)
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+def ifftn(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Value:
     """The inverse of ``fftn``. Arguments as there.
 
     Example:
@@ -268,7 +272,9 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
 
 
 @fused(static=MANY)
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+def rfftn(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Value:
     """``fftn`` of a real array; of the last axis only the first half, as in ``rfft``.
 
     Example:
@@ -279,7 +285,9 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
 
 
 @fused(static=MANY)
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+def irfftn(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Value:
     """The inverse of ``rfftn``; the last axis gets an even number of points unless ``s`` says otherwise.
 
     Example:
@@ -299,7 +307,7 @@ def plane(name: str, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 @fused(static=MANY)
 def fft2(
-    a: Value, s: tuple[int, ...] | None = None, axes: tuple[int, ...] = (-2, -1), norm: str | None = None
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Value:
     """``fftn`` along two axes.
 
@@ -312,7 +320,9 @@ def fft2(
 
 
 @fused(static=MANY)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+def ifft2(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Value:
     """``ifftn`` along two axes.
 
     Example:
@@ -324,7 +334,9 @@ def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
 
 
 @fused(static=MANY)
-def rfft2(a: Value, s: Any = None, axes: tuple[int, ...] = (-2, -1), norm: str | None = None) -> Value:
+def rfft2(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Value:
     """``rfftn`` along two axes.
 
     Example:
@@ -335,7 +347,9 @@ def rfft2(a: Value, s: Any = None, axes: tuple[int, ...] = (-2, -1), norm: str |
 
 
 @fused(static=MANY)
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+def irfft2(
+    a: Value, s: int | Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Value:
     """``irfftn`` along two axes.
 
     Example:
@@ -360,7 +374,7 @@ def frequencies(name: str, n: int, d: float, dtype: Any, numbers: Callable[..., 
     return lax.div(whole, lax.mul(lax.convert_element_type(d, dtype), float(n)))
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
+def fftfreq(n: int, d: Value = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Value:
     """The frequencies of the numbers that ``fft`` returns, for samples that are ``d`` apart.
 
     Args:
@@ -375,7 +389,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) ->
     return on_device(frequencies("fftfreq", n, d, dtype, lambda n: np.fft.fftfreq(n, 1.0 / n)), device)
 
 
-def rfftfreq(n: int, d: int = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
+def rfftfreq(n: int, d: Value = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Value:
     """The frequencies of the numbers that ``rfft`` returns. Arguments as for ``fftfreq``.
 
     Example:
@@ -386,7 +400,7 @@ def rfftfreq(n: int, d: int = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 @fused(static=("axes",))
-def fftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
+def fftshift(x: Value, axes: Any = None) -> Value:
     """``x`` with the frequency zero moved from the beginning to the middle of axes (None: of all).
 
     Example:
@@ -397,7 +411,7 @@ def fftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
 
 
 @fused(static=("axes",))
-def ifftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
+def ifftshift(x: Value, axes: Any = None) -> Value:
     """The inverse of ``fftshift``.
 
     Example:
@@ -407,7 +421,7 @@ def ifftshift(x: Value, axes: tuple[int, ...] | int | None = None) -> Value:
     return shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 
-def shifted(name: str, x: Value, axes: tuple[int, ...] | int | None, places: Callable[..., Any]) -> Value:
+def shifted(name: str, x: Value, axes: int | Sequence[int] | None, places: Callable[..., Any]) -> Value:
     """``x`` rolled along axes."""
     x = array_of(name, x)
     axes = axes_of(name, axes, x.ndim)

@@ -1,8 +1,10 @@
 """Arrays of different lengths as one array with a mask, and back."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +14,12 @@ from rabbet.errors import ConcretizationTypeError, ShapeError
 from rabbet.extend.functions import is_array_like
 from rabbet.extend.transform import is_tracer
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
 
 def pad_ragged(
-    arrays: Sequence[Any], length: int | Sequence[int] | None = None, fill_value: Any = 0
+    arrays: Any, length: int | Sequence[int] | None = None, fill_value: Value = 0
 ) -> tuple[Array, Array]:
     """A stack of arrays that differ in their first dimension, each filled up behind, and what counts in it.
 
@@ -81,7 +86,7 @@ def chosen(longest, length):
     return min(enough)
 
 
-def unpad_ragged(stack: Any, mask: Any) -> list[Array]:
+def unpad_ragged(stack: Any, mask: Value) -> list[Array]:
     """The arrays that ``pad_ragged`` made a stack of, or what was computed of it for each element.
 
     Args:

@@ -1,7 +1,10 @@
 """Reductions by segments, each one scatter; in buckets, one for each bucket and a reduction over these."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,11 @@ from rabbet import Array, dtypes, lax
 from rabbet.errors import ConcretizationTypeError
 from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding
 from rabbet.extend.transform import is_tracer, typeof
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
 
 
 def limits(dtype):
@@ -131,9 +139,10 @@ def segment_function(name, doc, empty, result):
     """Make one of the functions."""
 
     def function(
-        data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
-        bucket_size=None, mode=None, out_sharding=None,
-    ):  # fmt: skip
+        data: Value, segment_ids: Value, num_segments: int | None = None, indices_are_sorted: bool = False,
+        unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+        out_sharding: Any = None,
+    ) -> Value:  # fmt: skip
         data, ids, num = arrays_of(name, data, segment_ids, num_segments)
         if bucket_size is not None and operator.index(bucket_size) < 1:
             raise ValueError(f"{name}: bucket_size must be positive, got {bucket_size}")

@@ -4,7 +4,10 @@ All take a single key and draw an array of ``shape``; ``dtype`` is float32 unles
 Parameters broadcast to the shape, which is theirs if it is None.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +17,12 @@ from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.generator import above_zero, between, fine_unit, random_bits, unit
 from rabbet.random.keys import subkeys, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 SQRT_2 = math.sqrt(2.0)
 
@@ -34,7 +43,9 @@ def after_minus_one(dtype):
 
 
 @obeys_out_sharding
-def bits(key, shape=(), dtype=None, *, out_sharding=None):
+def bits(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Random bits: every value of an unsigned integer dtype, by default uint32, is equally likely.
 
     Example:
@@ -53,7 +64,15 @@ def _bits(key, shape, dtype):
 
 
 @obeys_out_sharding
-def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+def uniform(
+    key: Value,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    minval: Value = 0.0,
+    maxval: Value = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Numbers spread evenly over [minval, maxval).
 
     Raises:
@@ -92,7 +111,9 @@ def _uniform(key, minval, maxval, shape, dtype):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def normal(key, shape=(), dtype=None, *, out_sharding=None):
+def normal(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Numbers of mean 0 and variance 1. With a complex dtype, real and imaginary part have variance 1/2
     each.
 
@@ -118,7 +139,15 @@ def gaussian(words, shape, dtype):
 
 
 @obeys_out_sharding
-def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
+def truncated_normal(
+    key: Value,
+    lower: Value,
+    upper: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Normal numbers that lie between ``lower`` and ``upper``.
 
     Example:
@@ -161,7 +190,9 @@ def next_towards(x, direction):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def exponential(key, shape=(), dtype=None, *, out_sharding=None):
+def exponential(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Waiting times with mean 1.
 
     Example:
@@ -179,7 +210,14 @@ def waiting_times(words, shape, dtype):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype", "mode"))
-def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
+def gumbel(
+    key: Value,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """The largest of many: numbers of distribution function exp(-exp(-x)).
 
     Args:
@@ -210,7 +248,9 @@ def gumbels(words, shape, dtype, high=False):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def laplace(key, shape=(), dtype=None, *, out_sharding=None):
+def laplace(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Numbers of density exp(-|x|) / 2.
 
     Example:
@@ -226,7 +266,9 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def logistic(key, shape=(), dtype=None, *, out_sharding=None):
+def logistic(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Numbers of distribution function 1 / (1 + exp(-x)).
 
     Example:
@@ -241,7 +283,9 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
+def cauchy(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """Numbers of density 1 / (pi (1 + x**2)).
 
     Example:
@@ -256,21 +300,30 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
+def maxwell(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """The lengths of vectors of three normal numbers.
 
     Example:
       >>> bool((random.maxwell(random.key(0), (100,)) > 0).all())
       True
     """
-    shape = shape_of(shape, "maxwell")
+    sizes = shape_of(shape, "maxwell")
     dtype = dtype_of(dtype, float, "f", "maxwell")
-    vectors = gaussian(words_of(key, "maxwell"), (*shape, 3), dtype)
-    return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
+    vectors = gaussian(words_of(key, "maxwell"), (*sizes, 3), dtype)
+    return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(sizes),)))
 
 
 @obeys_out_sharding
-def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
+def lognormal(
+    key: Value,
+    sigma: Value = 1.0,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Numbers whose logarithm is normal with standard deviation ``sigma``.
 
     Example:
@@ -290,7 +343,14 @@ def _lognormal(key, sigma, shape, dtype):
 
 
 @obeys_out_sharding
-def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+def pareto(
+    key: Value,
+    b: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Numbers from 1 on of distribution function 1 - x**-b.
 
     Example:
@@ -310,7 +370,14 @@ def _pareto(key, b, shape, dtype):
 
 
 @obeys_out_sharding
-def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
+def rayleigh(
+    key: Value,
+    scale: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """The lengths of vectors of two normal numbers of standard deviation ``scale``.
 
     Example:
@@ -329,7 +396,13 @@ def _rayleigh(key, scale, shape, dtype):
     return lax.mul(lax.sqrt(lax.mul(logs, -2.0)), broadcast(scale, shape, "rayleigh", "scale"))
 
 
-def weibull_min(key, scale, concentration, shape=(), dtype=None):
+def weibull_min(
+    key: Value,
+    scale: Value,
+    concentration: Value,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Value:
     """Numbers of distribution function 1 - exp(-(x / scale) ** concentration).
 
     Example:
@@ -354,7 +427,16 @@ def _weibull_min(key, scale, exponent, shape, dtype):
 
 
 @obeys_out_sharding
-def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
+def triangular(
+    key: Value,
+    left: Value,
+    mode: Value,
+    right: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Numbers between ``left`` and ``right`` whose density rises in a line up to ``mode`` and falls in a
     line after it.
 

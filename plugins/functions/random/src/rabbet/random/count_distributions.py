@@ -6,7 +6,10 @@ rejection ("The transformed rejection method for generating Poisson random varia
 of binomial random variates", 1993), whose constants are those of the papers.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, obeys_out_sharding
@@ -15,6 +18,12 @@ from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, 
 from rabbet.random.gamma_family import check_method
 from rabbet.random.generator import unit
 from rabbet.random.keys import generator_of, leaves_of, subkeys, with_leaves, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 FEW = 10.0
 """Expected counts below this are counted."""
@@ -60,7 +69,15 @@ def rejection(words, shape, dtype, propose):
 
 # -------------------------------------------------------------------------------------------------- Poisson
 @obeys_out_sharding
-def poisson(key, lam, shape=None, dtype=None, *, method="exact", out_sharding=None):
+def poisson(
+    key: Value,
+    lam: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Value:
     """Numbers of events, of which ``lam`` are expected.
 
     Args:
@@ -148,7 +165,15 @@ def poisson_rejected(words, lam, shape, dtype):
 
 # ------------------------------------------------------------------------------------------------- binomial
 @obeys_out_sharding
-def binomial(key, n, p, shape=None, dtype=None, *, out_sharding=None):
+def binomial(
+    key: Value,
+    n: Value,
+    p: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """How many of ``n`` trials succeed, each with probability ``p``: whole numbers, as floats.
 
     Args:
@@ -263,7 +288,16 @@ def binomial_rejected(words, n, p, shape, dtype):
 
 # ---------------------------------------------------------------------------------------------- multinomial
 @obeys_out_sharding
-def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1, out_sharding=None):
+def multinomial(
+    key: Value,
+    n: Value,
+    p: Value,
+    *,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: Any = 1,
+    out_sharding: Any = None,
+) -> Value:
     """How many of ``n`` trials have each outcome: a binomial number for each outcome in turn, of the trials
     that are left.
 

@@ -1,5 +1,9 @@
 """Draws of integers and booleans."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rabbet import dtypes, lax
@@ -20,10 +24,24 @@ from rabbet.random.continuous import gumbels, high_mode, tiny
 from rabbet.random.generator import above_zero, fine_unit, random_bits, unit, unsigned
 from rabbet.random.keys import subkeys, words_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
+
 
 # ------------------------------------------------------------------------------------------------ randint
 @obeys_out_sharding
-def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
+def randint(
+    key: Value,
+    shape: int | Sequence[int],
+    minval: Value,
+    maxval: Value,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Integers spread evenly over [minval, maxval); where that is empty, ``minval``.
 
     Args:
@@ -136,7 +154,14 @@ def evenly(words, shape, low, high, through):
 
 # --------------------------------------------------------------------------------------------- yes and no
 @obeys_out_sharding
-def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
+def bernoulli(
+    key: Value,
+    p: Value = 0.5,
+    shape: int | Sequence[int] | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Booleans that are True with probability ``p``.
 
     Args:
@@ -170,7 +195,9 @@ def _bernoulli(key, p, shape, mode):
 
 @obeys_out_sharding
 @fused(static=("shape", "dtype"))
-def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
+def rademacher(
+    key: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Value:
     """-1 or 1, equally likely; ``dtype`` is that of a Python int unless another one is given.
 
     Example:
@@ -189,7 +216,14 @@ def signs(words, shape, dtype):
 
 
 @obeys_out_sharding
-def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
+def geometric(
+    key: Value,
+    p: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """How many trials it takes, from 1 on, until one of probability ``p`` succeeds.
 
     Example:
@@ -216,7 +250,16 @@ def _geometric(key, p, shape, dtype):
 # --------------------------------------------------------------------------------------------- categories
 @obeys_out_sharding
 @fused(static=("axis", "shape", "replace", "mode"))
-def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
+def categorical(
+    key: Value,
+    logits: Value,
+    axis: int = -1,
+    shape: int | Sequence[int] | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Categories, drawn with probabilities proportional to ``exp(logits)``.
 
     Args:

@@ -8,9 +8,12 @@ Mohamed, A. Mnih, "Implicit reparameterization gradients", 2018): how a sample m
 distribution function stays.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
+from typing import TYPE_CHECKING
 
 import rabbet as rb
 from rabbet import dtypes, lax
@@ -22,6 +25,12 @@ from rabbet.random.continuous import gaussian, waiting_times
 from rabbet.random.discrete import signs
 from rabbet.random.generator import unit
 from rabbet.random.keys import generator_of, leaves_of, many_leaves, subkeys, with_leaves, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 SQUEEZE = 0.0331
 
@@ -144,7 +153,15 @@ def check_method(method, who):
 
 
 @obeys_out_sharding
-def gamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
+def gamma(
+    key: Value,
+    a: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Value:
     """Numbers from 0 on of density ``x ** (a - 1) exp(-x) / gamma(a)``: sums of waiting times.
 
     Args:
@@ -168,7 +185,15 @@ def gamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
 
 
 @obeys_out_sharding
-def loggamma(key, a, shape=None, dtype=None, *, method="exact", out_sharding=None):
+def loggamma(
+    key: Value,
+    a: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Value:
     """The logarithms of gamma numbers, which are exact where those are too small to be told from 0. Arguments
     as for ``gamma``.
 
@@ -190,7 +215,15 @@ def _gamma(key, a, shape, dtype, log_space):
 
 
 @obeys_out_sharding
-def chisquare(key, df, shape=None, dtype=None, *, method="exact", out_sharding=None):
+def chisquare(
+    key: Value,
+    df: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Value:
     """Sums of the squares of ``df`` normal numbers; ``df`` is positive and need not be whole. Arguments as
     for ``gamma``.
 
@@ -216,7 +249,15 @@ def squares(words, df, shape, dtype):
 
 
 @obeys_out_sharding
-def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
+def f(
+    key: Value,
+    dfnum: Value,
+    dfden: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Quotients of two chi-squared numbers, each divided by its degrees of freedom: Fisher's F distribution.
 
     Args:
@@ -244,7 +285,14 @@ def _f(key, dfnum, dfden, shape, dtype):
 
 
 @obeys_out_sharding
-def t(key, df, shape=None, dtype=None, *, out_sharding=None):
+def t(
+    key: Value,
+    df: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Student's t: normal numbers, each divided by the root of a chi-squared number per degree of freedom.
 
     Args:
@@ -272,7 +320,16 @@ def _t(key, df, shape, dtype):
 
 
 @obeys_out_sharding
-def beta(key, a, b, shape=None, dtype=None, *, method="exact", out_sharding=None):
+def beta(
+    key: Value,
+    a: Value,
+    b: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Value:
     """Numbers between 0 and 1 of density proportional to ``x ** (a - 1) (1 - x) ** (b - 1)``.
 
     Args:
@@ -306,7 +363,14 @@ def _beta(key, a, b, shape, dtype):
 
 
 @obeys_out_sharding
-def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
+def dirichlet(
+    key: Value,
+    alpha: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Vectors of positive numbers whose sum is 1.
 
     Args:
@@ -345,7 +409,14 @@ def _dirichlet(key, alpha, shape, dtype):
 
 
 @obeys_out_sharding
-def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
+def generalized_normal(
+    key: Value,
+    p: Value,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Numbers of density proportional to ``exp(-|x| ** p)``: Laplace's for 1, for 2 a normal one of variance
     1/2.
 
@@ -379,7 +450,15 @@ def powers(words, p, shape, dtype):
 
 
 @obeys_out_sharding
-def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
+def ball(
+    key: Value,
+    d: int,
+    p: Value = 2,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Points spread evenly over the unit ball of the p-norm, by F. Barthe, O. Guedon, S. Mendelson and A.
     Naor ("A probabilistic approach to the geometry of the l_p^n-ball", 2005).
 

@@ -6,7 +6,10 @@ like numbers do, and cannot be mistaken for numbers. The older form, ``uint32[2]
 accepted wherever a key is.
 """
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +23,12 @@ from rabbet.random.arguments import scalar, shape_of
 from rabbet.random.generators import THREEFRY, Generator, Source, find_generator
 from rabbet.random.threefry import new_keys, threefry2x32
 from rabbet.random.threefry_bits import Compact, blocks, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 WORD = np.dtype("uint32")
 
@@ -53,7 +62,7 @@ def default_generator():
         raise ValueError(f"the setting default_prng_impl is {name!r}: {error}") from None
 
 
-def key_dtype(impl_spec=None):
+def key_dtype(impl_spec: Any = None) -> Any:
     """The dtype of the typed keys of a generator.
 
     Args:
@@ -81,7 +90,7 @@ def key_dtype(impl_spec=None):
 
 
 # -------------------------------------------------------------------------------------------- making keys
-def key(seed, *, impl=None, dtype=None):
+def key(seed: Value, *, impl: Any = None, dtype: DTypeLike | None = None) -> Value:
     """A typed key from an integer.
 
     Args:
@@ -128,7 +137,7 @@ def chosen_dtype(impl, dtype, who):
     return key_dtype(impl if dtype is None else dtype)
 
 
-def PRNGKey(seed, *, impl=None):
+def PRNGKey(seed: Value, *, impl: Any = None) -> Value:
     """A key in the older form, ``uint32[2]``, or ``uint32[4]`` for ``"rbg"``; the same bits as ``key(seed)``
     has. With ``config.enable_custom_prng`` it is ``key(seed)``.
 
@@ -182,7 +191,7 @@ def _seed_words(seed):
 
 
 # -------------------------------------------------------------------------------------- between the forms
-def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+def wrap_key_data(key_bits_array: Value, *, impl: Any = None, dtype: DTypeLike | None = None) -> Value:
     """Typed keys from their bits: ``uint32[..., 2]`` to keys of shape ``[...]``. ``impl`` and ``dtype`` are
     those of ``key``; the last dimensions are those of the generator.
 
@@ -200,7 +209,7 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     return from_physical(key_bits_array, dtype=dtype)
 
 
-def key_data(keys):
+def key_data(keys: Value) -> Value:
     """The bits of keys: ``uint32[..., 2]`` for keys of shape ``[...]``, of either form.
 
     Example:
@@ -213,7 +222,7 @@ def key_data(keys):
     return to_array(keys) if isinstance(keys, np.ndarray) else keys
 
 
-def key_impl(keys):
+def key_impl(keys: Value) -> str:
     """The name of the generator that keys, of either form, belong to.
 
     Example:
@@ -226,7 +235,7 @@ def key_impl(keys):
     return default_generator().name
 
 
-def clone(key):
+def clone(key: Value) -> Value:
     """The same key; where reuse of keys is checked (``config.debug_key_reuse``) it counts as another one.
 
     Example:
@@ -358,7 +367,7 @@ def many_leaves(words, count):
 
 # ------------------------------------------------------------------------------------ new keys from a key
 @fused(static=("num",))
-def split(key, num=2):
+def split(key: Value, num: int | Sequence[int] = 2) -> Value:
     """New keys, independent of each other, from one that is then used up.
 
     Args:
@@ -379,7 +388,7 @@ def split(key, num=2):
     return like(key, blocks(words, shape))
 
 
-def fold_in(key, data):
+def fold_in(key: Value, data: Value) -> Value:
     """A new key from a key and a number, such as the index of a step.
 
     Args:

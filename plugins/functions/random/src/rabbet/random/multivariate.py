@@ -1,6 +1,9 @@
 """Random vectors and matrices; and two more distributions of numbers."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +17,26 @@ from rabbet.random.discrete import signs
 from rabbet.random.generator import unit
 from rabbet.random.keys import subkeys, words_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
+
 METHODS = ("cholesky", "eigh", "svd")
 
 
 @obeys_out_sharding
-def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
+def multivariate_normal(
+    key: Value,
+    mean: Value,
+    cov: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Normal vectors.
 
     Args:
@@ -87,7 +105,15 @@ def root_of(cov, method):
 
 
 @obeys_out_sharding
-def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+def orthogonal(
+    key: Value,
+    n: int,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Orthogonal matrices, all equally likely; for a complex dtype unitary ones.
 
     Each is the orthogonal factor of a matrix of normal numbers, with the signs that make it unique (F.
@@ -139,7 +165,14 @@ def _orthogonal(key, n, shape, dtype, m):
 
 
 @obeys_out_sharding
-def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
+def wald(
+    key: Value,
+    mean: Value,
+    shape: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """Inverse Gaussian numbers of scale 1: when a Brownian motion with a drift first reaches a level. By
     J. R. Michael, W. R. Schucany and R. W. Haas ("Generating random variates using transformations with
     multiple roots", 1976).
@@ -176,7 +209,15 @@ def _wald(key, mean, shape, dtype):
 
 
 @obeys_out_sharding
-def double_sided_maxwell(key, loc, scale, shape=(), dtype=None, *, out_sharding=None):
+def double_sided_maxwell(
+    key: Value,
+    loc: Value,
+    scale: Value,
+    shape: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Value:
     """``loc`` plus or minus ``scale`` times the lengths of vectors of three normal numbers.
 
     Args:

@@ -1,7 +1,10 @@
 """Putting elements in random order, and choosing some of them."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +18,12 @@ from rabbet.random.discrete import evenly
 from rabbet.random.generator import random_bits, unit
 from rabbet.random.keys import subkeys, words_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 def axis_of(axis, ndim, who):
     return axis_in_range(who, operator.index(axis), ndim)
@@ -22,7 +31,9 @@ def axis_of(axis, ndim, who):
 
 # -------------------------------------------------------------------------------------------- permutation
 @obeys_out_sharding
-def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+def permutation(
+    key: Value, x: Value, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Value:
     """An array in random order, or the numbers from 0 on.
 
     Args:
@@ -99,7 +110,15 @@ def take(x, places, axis):
 
 
 # ------------------------------------------------------------------------------------------------- choice
-def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+def choice(
+    key: Value,
+    a: Value,
+    shape: int | Sequence[int] = (),
+    replace: bool = True,
+    p: Value = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Value:
     """Elements of an array, or numbers below one, drawn at random.
 
     Args:

@@ -5,7 +5,10 @@ and gives the same bits everywhere. These are here for keys of ``impl="rbg"``, a
 backend's generator by name.
 """
 
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +18,11 @@ from rabbet.extend.functions import obeys_out_sharding
 from rabbet.extend.primitive import Batched, Primitive, ShapedArray, move_axis, new_axis, no_tangent
 from rabbet.extend.transform import refusing, typeof
 from rabbet.random.arguments import shape_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import DTypeLike, Value
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -137,8 +145,13 @@ def one_by_one(op, *operands):
 # -------------------------------------------------------------------------------- the functions of lax
 @obeys_out_sharding
 def rng_bit_generator(
-    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
-):
+    key: Any,
+    shape: Any,
+    dtype: DTypeLike | None = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Random bits from a key.
 
     Args:
@@ -170,7 +183,7 @@ def rng_bit_generator(
     )
 
 
-def rng_uniform(a, b, shape):
+def rng_uniform(a: Value, b: Value, shape: Any) -> Value:
     """Random numbers from ``a`` to below ``b`` (integers or floats, scalars of one dtype): other ones each
     time that the program runs, because the backend's generator keeps a state of its own.
 

@@ -6,6 +6,10 @@ under ``vmap``, on values under differentiation. Their order among themselves is
 ``ordered=True``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import functools
 import logging
 import string
@@ -21,10 +25,22 @@ from rabbet_callbacks.inspecting import Told, inspect_sharding
 
 from rabbet.debug.pictures import visualize_array_sharding, visualize_sharding
 
+if TYPE_CHECKING:
+    from typing import Any
+    from collections.abc import Callable
+    from rabbet.typing import Value
+
 LOG = logging.getLogger("rabbet")
 
 
-def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
     """Print values of a program when it gets there.
 
     Args:
@@ -48,7 +64,14 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
     return _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
 
 
-def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
     """Like ``print``, to the logger ``rabbet`` at the level INFO.
 
     Example:
@@ -125,7 +148,7 @@ def _first_of_field(name):
     return (int(first) if first.isdigit() else first), name[end:]
 
 
-def check_format(who, fmt, args, kwargs):
+def check_format(who: str, fmt: str, args: Any, kwargs: Any) -> None:
     """Refuse a format string that asks for arguments that are not there, or leaves some unused.
 
     Example:
@@ -153,7 +176,15 @@ def check_format(who, fmt, args, kwargs):
         raise ValueError(f"{who}: {fmt!r} does not use the arguments {unused}; {hint}")
 
 
-def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs):
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> None:
     """Stop the program here and give the user a prompt, with the values of the functions that were running.
 
     Args:
@@ -191,7 +222,7 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     return token
 
 
-def inspect_array_sharding(value, *, callback):
+def inspect_array_sharding(value: Value, *, callback: Callable[..., Any]) -> None:
     """Call ``callback`` on the sharding of an array, also of one within a program.
 
     In a compiled function over several devices the compiler decides how values lie: it is called while the
@@ -211,7 +242,7 @@ def inspect_array_sharding(value, *, callback):
 
 
 @folded
-def show(fun, *args, file=None, **kwargs):
+def show(fun: Callable[..., Any], *args: Any, file: Any = None, **kwargs: Any) -> Any:
     """Write a page that shows a program at each stage: as it was traced, after Rabbet's passes, as StableHLO,
     as HLO, and as the compiler's HLO. Beside it stand the lines of your program, with what each costs.
 

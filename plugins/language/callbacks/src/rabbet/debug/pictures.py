@@ -1,12 +1,30 @@
 """Pictures, in text, of how arrays lie over devices."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rabbet import Array
 from rabbet.extend.transform import is_tracer
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-def visualize_sharding(shape, sharding, use_color=True, scale=1.0, min_width=9, max_width=80, **others):
+    from rabbet.typing import Value
+
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Any,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    **others: Any,
+) -> None:
     """Print how arrays of a shape lie over devices: a box for each part, with the devices that hold it.
 
     Args:
@@ -29,7 +47,7 @@ def visualize_sharding(shape, sharding, use_color=True, scale=1.0, min_width=9, 
     print(picture(tuple(shape), sharding, scale, min_width, max_width))
 
 
-def visualize_array_sharding(arr, **options):
+def visualize_array_sharding(arr: Value, **options: Any) -> None:
     """``visualize_sharding`` of an array; ``options`` are those.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.extend.cells import Cell, read, write
@@ -12,8 +12,11 @@ from rabbet.extend.transform import typeof
 from rabbet.ref import reference
 from rabbet.ref.reference import Ref, apart
 
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Ref:
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False) -> Ref:
     """A reference with a first value.
 
     Args:
@@ -117,7 +120,7 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     reference.add(ref, idx, x)
 
 
-def freeze(ref: Ref) -> Any:
+def freeze(ref: Any) -> Value:
     """The last value of a reference, which should not be used any more.
 
     Example:

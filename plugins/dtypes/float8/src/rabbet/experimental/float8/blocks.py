@@ -7,7 +7,7 @@ of two, and NVFP4, whose scales are float8_e4m3fn beside one float32 for the arr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ import rabbet
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.experimental.float8.rounding import saturate
+
+if TYPE_CHECKING:
+    from rabbet.typing import DTypeLike, Value
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ RECIPES = {
 }
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: Value | None = None) -> BlockScaleConfig:
     """The recipe of this name, for ``scaled_dot_general``.
 
     Args:
@@ -133,8 +136,12 @@ def _scalar(scale):
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32,
-) -> Array:  # fmt: skip
+    lhs: Value,
+    rhs: Value,
+    lhs_scales: Value,
+    rhs_scales: Value,
+    preferred_element_type: DTypeLike | None = np.float32,
+) -> Array:
     """The product of two arrays with scales for blocks of their last dimensions.
 
     Args:
@@ -183,9 +190,13 @@ def _spread(name, x, scales):
 
 
 def scaled_dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32, configs: Any = None,
+    lhs: Value,
+    rhs: Value,
+    dimension_numbers: Any,
+    preferred_element_type: DTypeLike | None = np.float32,
+    configs: Any = None,
     implementation: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """``lax.dot_general`` with both factors quantized by blocks of the contracted numbers, and so are the
     factors of its derivative. With nvfp4 for all three the derivative is straight through: that of the
     product of the arrays themselves, and 0 for numbers that are beyond what the format can say.

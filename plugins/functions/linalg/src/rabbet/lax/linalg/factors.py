@@ -1,6 +1,9 @@
 """Factorizations: Cholesky and LU, and what goes with them."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 from rabbet import lax
 from rabbet.extend.primitive import full_of_type
@@ -8,9 +11,14 @@ from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
 from rabbet.lax.linalg.conversion import in_single
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 @in_single
-def cholesky(x, *, symmetrize_input=True):
+def cholesky(x: Value, *, symmetrize_input: bool = True) -> Value:
     """The Cholesky factor of a Hermitian positive definite matrix: lower triangular ``l``, ``x = l l^H``.
 
     Args:
@@ -38,7 +46,7 @@ def symmetrized(x):
 
 
 @in_single
-def cholesky_update(r_matrix, w_vector):
+def cholesky_update(r_matrix: Value, w_vector: Value) -> Value:
     """The Cholesky factor of ``r^T r + w w^T``, by about ``n^2`` operations.
 
     Args:
@@ -57,7 +65,7 @@ def cholesky_update(r_matrix, w_vector):
 
 
 @in_single
-def lu(x):
+def lu(x: Value) -> list[Value]:
     """LU factors with partial pivoting: ``x[permutation] = l u``.
 
     Args:
@@ -76,7 +84,7 @@ def lu(x):
     return list(primitives.lu.lu(x))
 
 
-def lu_pivots_to_permutation(pivots, permutation_size):
+def lu_pivots_to_permutation(pivots: Value, permutation_size: int) -> Any:
     """The permutation that the row swaps of ``lu`` amount to.
 
     Args:
@@ -96,7 +104,14 @@ def lu_pivots_to_permutation(pivots, permutation_size):
 
 
 @in_single
-def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+def symmetric_product(
+    a_matrix: Value,
+    c_matrix: Value,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Value:
     """``alpha a a^T + beta c`` for symmetric ``c``.
 
     Args:

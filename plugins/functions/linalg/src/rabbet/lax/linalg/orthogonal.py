@@ -1,11 +1,21 @@
 """Orthogonal factors and products of reflections."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.lax.linalg import primitives
 from rabbet.lax.linalg.conversion import in_single
 
+if TYPE_CHECKING:
+
+    from rabbet.typing import Value
+
 
 @in_single
-def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+def qr(
+    x: Value, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Value, Value]:
     """The QR decomposition: ``x = q r``, ``q`` with orthonormal columns, ``r`` upper triangular.
 
     Args:
@@ -30,7 +40,7 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
 
 
 @in_single
-def geqrf(a):
+def geqrf(a: Value) -> tuple[Value, Value]:
     """The QR decomposition as reflections: ``r`` in the upper triangle, their vectors in the lower one.
 
     Args:
@@ -50,7 +60,7 @@ def geqrf(a):
 
 
 @in_single
-def geqp3(a):
+def geqp3(a: Value) -> Value:
     """``geqrf`` of ``a[:, p]``, the order of columns being chosen so that the diagonal of ``r`` decreases.
 
     Returns:
@@ -65,7 +75,7 @@ def geqp3(a):
 
 
 @in_single
-def householder_product(a, taus):
+def householder_product(a: Value, taus: Value) -> Value:
     """The first columns of a product of Householder reflections ``1 - tau v v^H``.
 
     Args:
@@ -87,7 +97,7 @@ def householder_product(a, taus):
 
 
 @in_single
-def ormqr(a, taus, c, *, left=True, transpose=False):
+def ormqr(a: Value, taus: Value, c: Value, *, left: bool = True, transpose: bool = False) -> Value:
     """Multiply by the unitary ``q`` of a QR decomposition without forming it.
 
     Args:

@@ -1,6 +1,9 @@
 """The polar decomposition."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +14,21 @@ from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 @fused(static=("is_hermitian", "max_iterations", "eps", "dynamic_shape"))
-def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=None):
+def qdwh(
+    x: Value,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: Any = None,
+) -> Any:
     """The polar decomposition ``x = u h`` by the dynamically weighted Halley iteration (QDWH).
 
     Args:

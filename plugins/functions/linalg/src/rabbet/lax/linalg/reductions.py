@@ -1,11 +1,20 @@
 """Simpler forms of square matrices: Hessenberg, tridiagonal, Schur."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet.lax.linalg import primitives
 from rabbet.lax.linalg.conversion import in_single
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 @in_single
-def hessenberg(a):
+def hessenberg(a: Value) -> Value:
     """Reduce square matrices to upper Hessenberg form by Householder reflections (CPU only).
 
     Args:
@@ -24,7 +33,7 @@ def hessenberg(a):
 
 
 @in_single
-def tridiagonal(a, *, lower=True):
+def tridiagonal(a: Value, *, lower: bool = True) -> Value:
     """Reduce Hermitian matrices to tridiagonal form by Householder reflections (CPU only).
 
     Args:
@@ -45,7 +54,9 @@ def tridiagonal(a, *, lower=True):
 
 
 @in_single
-def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
+def schur(
+    x: Value, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
+) -> list[Value]:
     """The Schur form ``x = q t q^H`` of square matrices (CPU only).
 
     Args:

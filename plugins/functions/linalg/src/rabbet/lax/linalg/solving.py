@@ -1,15 +1,30 @@
 """Systems of linear equations whose matrix has a simple form."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rabbet import lax
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import primitives
 from rabbet.lax.linalg.conversion import in_single
 
+if TYPE_CHECKING:
+
+    from rabbet.typing import Value
+
 
 @in_single
 def triangular_solve(
-    a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False
-):
+    a: Value,
+    b: Value,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Value:
     """Solve ``op(a) x = b`` (with ``left_side``) or ``x op(a) = b`` for ``x``, ``a`` being triangular.
 
     Args:
@@ -42,7 +57,7 @@ def triangular_solve(
 
 
 @in_single
-def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+def tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool = False) -> Value:
     """Solve ``a x = b`` for ``x``, ``a`` having three diagonals.
 
     Args:

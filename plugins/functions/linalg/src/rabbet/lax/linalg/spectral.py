@@ -1,6 +1,9 @@
 """Singular values, eigenvalues, and their vectors."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING
 
 from rabbet import lax
 from rabbet.errors import ShapeError
@@ -13,9 +16,21 @@ from rabbet.lax.linalg.primitives.eig import EigImplementation
 from rabbet.lax.linalg.primitives.eigh import EighImplementation
 from rabbet.lax.linalg.primitives.svd import SvdAlgorithm
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rabbet.typing import Value
+
 
 @in_single
-def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
+def svd(
+    x: Value,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: Any = None,
+    algorithm: Any = None,
+) -> Any:
     """The singular value decomposition ``x = u diag(s) vh``.
 
     Args:
@@ -58,8 +73,14 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
 
 @in_single
 def eigh(
-    x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None, implementation=None
-):
+    x: Value,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: Any = None,
+    implementation: Any = None,
+) -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices: ``x v = v diag(w)``.
 
     Args:
@@ -100,9 +121,14 @@ def eigh(
 
 
 def eig(
-    x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
-    implementation=None, use_magma=None,
-):  # fmt: skip
+    x: Value,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: Any = None,
+    use_magma: bool | None = None,
+) -> Any:
     """Eigenvalues and eigenvectors of square matrices (CPU only): ``x vr = vr diag(w)`` and
     ``vl^H x = diag(w) vl^H``.
 

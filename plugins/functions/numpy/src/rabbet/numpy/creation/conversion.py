@@ -16,20 +16,20 @@ from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import Interpreter, Tracer, array_of, typeof
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, Value
+    from rabbet.typing import DType, DTypeLike, Value
 
 
 @obeys_out_sharding
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Value:
     """An array of the values of ``object``.
 
     Args:
@@ -80,11 +80,11 @@ def on_device(x: Value, device: Any) -> Any:
 
 @obeys_out_sharding
 def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
+    a: Value,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
     *,
-    copy: Any = None,
+    copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Value:
@@ -285,7 +285,7 @@ def as_type(x: Value, dtype: DType) -> Value:
     return lax.convert_element_type(out, dtype) if out.weak_type else out
 
 
-def astype(x: Any, dtype: Any, /, *, copy: Any = False, device: Any = None) -> Any:
+def astype(x: Value, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Value:
     """``x`` as another dtype; complex to real drops the imaginary part.
 
     Raises:
@@ -300,7 +300,7 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = False, device: Any = None) -> A
     return on_device(out, device)
 
 
-def copy(a: Any, order: Any = None) -> Any:
+def copy(a: Value, order: str | None = None) -> Value:
     """A copy of ``a`` with memory of its own.
 
     Example:
@@ -310,7 +310,7 @@ def copy(a: Any, order: Any = None) -> Any:
     return array(a, copy=True, order=order or "K")
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+def from_dlpack(x: Value, /, *, device: Any = None, copy: bool | None = None) -> Value:
     """An array over the memory of another library's tensor, which ``x.__dlpack__`` offers.
 
     Raises:
@@ -326,7 +326,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
-def frombuffer(buffer: bytes, dtype: str | type = float, count: int = -1, offset: int = 0) -> Value:
+def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0) -> Value:
     r"""An array of the numbers in a buffer, read one after the other; without a dtype as Python's floats, of
     64 bits each.
 

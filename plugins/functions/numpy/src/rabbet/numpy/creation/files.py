@@ -16,7 +16,7 @@ from rabbet.numpy.indexing.searching import known
 from rabbet.numpy.support.arguments import requested
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 try:
     from numpy.exceptions import ComplexWarning
@@ -72,7 +72,7 @@ def savez(file: Any, *args: Any, allow_pickle: Any = True, **kwds: Any) -> None:
     )
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, **kwargs: Any) -> Value:
     """The array in a file of NumPy's format ``.npy``; of ``.npz`` files, NumPy's mapping from names to NumPy
     arrays.
 
@@ -103,7 +103,9 @@ def array_in(x: np.ndarray) -> Value:
     return asarray(x)
 
 
-def fromfile(file: Any, dtype: Any = float, count: Any = -1, sep: Any = "", offset: Any = 0) -> Value:
+def fromfile(
+    file: Any, dtype: DTypeLike | None = float, count: Any = -1, sep: Any = "", offset: Any = 0
+) -> Value:
     """The numbers in a file: of a dtype one after the other, or as a text with ``sep`` between them.
 
     Args:
@@ -122,7 +124,7 @@ def fromfile(file: Any, dtype: Any = float, count: Any = -1, sep: Any = "", offs
     return asarray(np.fromfile(file, dtype, count, sep, offset), dtype)
 
 
-def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
+def fromiter(iter: Any, dtype: DTypeLike, count: Any = -1) -> Value:
     """The numbers of an iterator, which is read to its end or up to ``count``, as a vector of a dtype.
 
     Example:
@@ -133,7 +135,7 @@ def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
     return asarray(np.fromiter(iter, dtype, count), dtype)
 
 
-def fromstring(string: Any, dtype: Any = float, count: Any = -1, *, sep: Any) -> Any:
+def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *, sep: str) -> Value:
     """The numbers in a text, with ``sep`` between them: ``fromstring("1 2", sep=" ")``.
 
     Raises:

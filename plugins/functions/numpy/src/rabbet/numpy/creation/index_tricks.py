@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.extend.functions import folded
@@ -14,6 +14,9 @@ from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, kind_of
 from rabbet.numpy.support.types import result_type
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 def span_of(who: Any, item: Any) -> Any:
@@ -65,7 +68,7 @@ ogrid = Grid("ogrid", False)
 """``ogrid[0:2, 0:3]``: the coordinates of a grid along each axis, as arrays that broadcast."""
 
 
-def ix_(*args: Any) -> Any:
+def ix_(*args: Any) -> tuple[Value, ...]:
     """Vectors of positions as an index of the grid that they span: ``x[ix_([0, 2], [1, 3])]`` has four
     elements.
 
@@ -98,7 +101,7 @@ def ix_(*args: Any) -> Any:
     return tuple(out)
 
 
-def mask_indices(n: Any, mask_func: Any, k: Any = 0, *, size: Any = None) -> Any:
+def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None) -> tuple[Value, ...]:
     """The positions of the elements of a matrix of ``n`` rows and columns that ``mask_func`` keeps.
 
     Args:

@@ -17,8 +17,10 @@ from rabbet.numpy.reductions.reducing import converted, sum
 from rabbet.numpy.support.arguments import as_array, axes_of, check, requested
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import Primitive
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 # So many columns of powers are products of the one before; more would make a program that compiles for long.
 MOST_PRODUCTS = 64
@@ -31,7 +33,9 @@ def below(rows: int, columns: int, k: int, compare: Primitive = lax.ge) -> Value
     return compare(lax.add(row, k), column)
 
 
-def eye(N: int, M: Any = None, k: int = 0, dtype: str | None = None, *, device: Any = None) -> Value:
+def eye(
+    N: int, M: int | None = None, k: Value = 0, dtype: DTypeLike | None = None, *, device: Any = None
+) -> Value:
     """A matrix of ``N`` rows and ``M`` columns (default ``N``) with ones on diagonal number ``k``, zeros
     elsewhere.
 
@@ -49,7 +53,7 @@ def ones_on_diagonal(N: int, M: Any, k: int, dtype: str | None) -> Value:
     return converted(below(N, N if M is None else M, k, lax.eq), requested(dtype, default_float()))
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Value:
     """The identity matrix of ``n`` rows.
 
     Example:
@@ -61,7 +65,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
 
 
 @fused(static=("N", "M", "k", "dtype"))
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Value:
     """A matrix with ones on and below diagonal number ``k``, zeros above.
 
     Example:
@@ -87,7 +91,7 @@ def triangle(name: Any, m: Any, k: Any, lower: Any) -> Any:
 
 
 @fused(static=("k",))
-def tril(m: Any, k: Any = 0) -> Any:
+def tril(m: Value, k: int = 0) -> Value:
     """``m`` with zeros above diagonal number ``k`` of its last two dimensions.
 
     Raises:
@@ -102,7 +106,7 @@ def tril(m: Any, k: Any = 0) -> Any:
 
 
 @fused(static=("k",))
-def triu(m: Any, k: Any = 0) -> Any:
+def triu(m: Value, k: int = 0) -> Value:
     """``m`` with zeros below diagonal number ``k`` of its last two dimensions.
 
     Raises:
@@ -117,7 +121,7 @@ def triu(m: Any, k: Any = 0) -> Any:
 
 
 @fused(static=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The elements at ``(i, i + offset)`` of the two axes, along a last dimension of the result.
 
     Raises:
@@ -171,7 +175,7 @@ def diag(v: Value, k: int = 0) -> Value:
     return lax.select(below(n, n, k, lax.eq), spread, lax.full_like(spread, 0))
 
 
-def diagflat(v: Any, k: Any = 0) -> Any:
+def diagflat(v: Value, k: int = 0) -> Value:
     """The matrix with the elements of ``v``, in row-major order, on diagonal number ``k``.
 
     Example:
@@ -184,7 +188,14 @@ def diagflat(v: Any, k: Any = 0) -> Any:
 
 
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))
-def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+def trace(
+    a: Value,
+    offset: Value = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+) -> Value:
     """The sum of a diagonal, see ``diagonal`` and ``sum``.
 
     Example:
@@ -233,7 +244,7 @@ def meshgrid(*xi: Value, copy: bool = True, sparse: bool = False, indexing: str 
     return tuple(out)
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: Any = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Value:
     """Arrays of the given shape that hold their own coordinates, stacked; a tuple of thin ones if
     ``sparse``.
 
@@ -288,7 +299,7 @@ def known_positions(found: tuple[np.ndarray, ...]) -> tuple[Value, ...]:
     return tuple([asarray(i.astype(dtypes.scalar_dtype(int))) for i in found])
 
 
-def tril_indices(n: int, k: int = 0, m: Any = None) -> tuple[Value, ...]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, ...]:
     """Row and column of each element on and below diagonal number ``k`` of an ``n`` by ``m`` matrix.
 
     Example:
@@ -298,7 +309,7 @@ def tril_indices(n: int, k: int = 0, m: Any = None) -> tuple[Value, ...]:
     return known_positions(np.tril_indices(n, k, m))
 
 
-def triu_indices(n: int, k: int = 0, m: Any = None) -> tuple[Value, ...]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, ...]:
     """Row and column of each element on and above diagonal number ``k`` of an ``n`` by ``m`` matrix.
 
     Example:
@@ -316,7 +327,7 @@ def matrix_shape(name: Any, x: Any) -> Any:
     return shape
 
 
-def tril_indices_from(arr: Any, k: Any = 0) -> Any:
+def tril_indices_from(arr: Value, k: int = 0) -> tuple[Value, ...]:
     """``tril_indices`` for the shape of a matrix.
 
     Example:
@@ -327,7 +338,7 @@ def tril_indices_from(arr: Any, k: Any = 0) -> Any:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: Any = 0) -> Any:
+def triu_indices_from(arr: Value, k: int = 0) -> tuple[Value, ...]:
     """``triu_indices`` for the shape of a matrix.
 
     Example:
@@ -350,7 +361,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
     return (lax.iota(dtypes.scalar_dtype(int), n),) * ndim
 
 
-def diag_indices_from(arr: Any) -> Any:
+def diag_indices_from(arr: Value) -> tuple[Value, ...]:
     """``diag_indices`` for an array with at least two dimensions of one size.
 
     Raises:

@@ -19,7 +19,7 @@ from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, Value
+    from rabbet.typing import DType, DTypeLike, Value
 
 
 def default_float() -> DType:
@@ -30,7 +30,11 @@ def default_float() -> DType:
 # --------------------------------------------------------------------------------------------- constants
 @obeys_out_sharding
 def zeros(
-    shape: tuple[int, ...] | Value, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: Value,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """An array of zeros, float32 if no dtype is given.
 
@@ -52,8 +56,8 @@ def zeros(
 
 @obeys_out_sharding
 def ones(
-    shape: tuple[int, ...] | int,
-    dtype: str | type | None = None,
+    shape: Any,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -72,7 +76,7 @@ def ones(
 
 @obeys_out_sharding
 def empty(
-    shape: tuple[int, ...], dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: Any, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
     """An array to be filled; here it holds zeros. Arguments as for ``zeros``.
 
@@ -85,13 +89,13 @@ def empty(
 
 @obeys_out_sharding
 def full(
-    shape: tuple[int, ...] | int,
+    shape: Any,
     fill_value: Value,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Value:
     """An array filled with a value: a number, or an array that broadcasts to ``shape``.
 
     Example:
@@ -141,7 +145,12 @@ def described(name: str, a: Any) -> ShapedArray:
 
 @obeys_out_sharding
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Value,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """Zeros of the shape and dtype of ``a``, both of which can be changed.
 
@@ -154,7 +163,12 @@ def zeros_like(
 
 @obeys_out_sharding
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Value,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Value:
     """Ones of the shape and dtype of ``a``, both of which can be changed.
 
@@ -165,7 +179,9 @@ def ones_like(
     return like("ones_like", a, 1, dtype, shape, device)
 
 
-def empty_like(prototype: Any, dtype: type | None = None, shape: Any = None, *, device: Any = None) -> Value:
+def empty_like(
+    prototype: Value, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
+) -> Value:
     """An array to be filled, like ``prototype``; here it holds zeros.
 
     Example:
@@ -177,14 +193,14 @@ def empty_like(prototype: Any, dtype: type | None = None, shape: Any = None, *, 
 
 @obeys_out_sharding
 def full_like(
-    a: Any,
+    a: Value,
     fill_value: Value,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     shape: Any = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Value:
     """An array of the shape and dtype of ``a`` filled with a value.
 
     Example:
@@ -224,8 +240,8 @@ def known(name: str, value: Value) -> Any:
 def arange(
     start: Value,
     stop: int | None = None,
-    step: Any = None,
-    dtype: Any = None,
+    step: Value | None = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
@@ -310,7 +326,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: DType | str | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -382,14 +398,14 @@ def between(start: Value, stop: Value, num: int, gaps: int, endpoint: bool) -> V
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    endpoint: Any = True,
-    base: Any = 10.0,
-    dtype: Any = None,
-    axis: Any = 0,
-) -> Any:
+    start: Value,
+    stop: Value,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Value = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Value:
     """``base`` to the power of ``num`` evenly spaced numbers from ``start`` to ``stop``.
 
     Example:
@@ -404,8 +420,13 @@ def logspace(
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0
-) -> Any:
+    start: Value,
+    stop: Value,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Value:
     """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before; both ends of
     one sign.
 

@@ -26,7 +26,6 @@ from rabbet.numpy.support.arguments import (
 from rabbet.numpy.support.ufuncs import ARRAYS, binary, float_binary, float_unary, unary
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from rabbet.extend.primitive import Primitive, ShapedArray
     from rabbet.typing import Value
@@ -172,7 +171,7 @@ fmod = binary(
 array_power = binary("power", operator.pow, "", kinds="", prepare=lifted)
 
 
-def divmod(x: Any, y: Any, /) -> Any:
+def divmod(x: Value, y: Value, /) -> tuple[Value, Value]:
     """``(floor_divide(x, y), remainder(x, y))``.
 
     Example:
@@ -182,7 +181,7 @@ def divmod(x: Any, y: Any, /) -> Any:
     return floor_divide(x, y), remainder(x, y)
 
 
-def power(x: Value, y: Value, /) -> Any:
+def power(x: Value, y: Value, /) -> Value:
     """``x ** y`` in the common dtype of ``x`` and ``y``.
 
     A Python int as ``y`` becomes repeated multiplication, exact for integers.
@@ -225,7 +224,7 @@ larger_number = binary("fmax", number_wins(lax.max), "", kinds="")
 smaller_number = binary("fmin", number_wins(lax.min), "", kinds="")
 
 
-def fmax(x1: Value, x2: float) -> Value:
+def fmax(x1: Value, x2: Value) -> Value:
     """The larger of two, elementwise; a NaN gives way to a number.
 
     Example:
@@ -235,7 +234,7 @@ def fmax(x1: Value, x2: float) -> Value:
     return larger_number(x1, x2)
 
 
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: Value, x2: Value) -> Value:
     """The smaller of two, elementwise; a NaN gives way to a number.
 
     Example:
@@ -351,7 +350,7 @@ def whole_part(x: Value) -> Value:
 whole = unary("trunc", whole_part, "", kinds="")
 
 
-def trunc(x: np.ndarray) -> Value:
+def trunc(x: Value) -> Value:
     """``x`` without its fraction, towards zero, in its own dtype.
 
     Example:
@@ -362,7 +361,7 @@ def trunc(x: np.ndarray) -> Value:
 
 
 @fused
-def modf(x: Any, /, out: Any = None) -> Any:
+def modf(x: Value, /, out: Any = None) -> tuple[Value, Value]:
     """The fraction and the whole part of ``x``, both with its sign: a pair of floats.
 
     Example:
@@ -380,7 +379,7 @@ def modf(x: Any, /, out: Any = None) -> Any:
 
 
 @fused
-def copysign(x: Any, y: Any, /) -> Any:
+def copysign(x: Value, y: Value, /) -> Value:
     """The modulus of ``x`` with the sign of ``y``, also that of a zero; a float.
 
     Example:
@@ -395,7 +394,7 @@ def copysign(x: Any, y: Any, /) -> Any:
 
 
 @fused
-def signbit(x: Any, /) -> Any:
+def signbit(x: Value, /) -> Value:
     """Whether the sign of ``x`` is minus, also that of a zero or a NaN; booleans.
 
     Example:
@@ -414,7 +413,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @fused
-def heaviside(x: Any, y: Any, /) -> Any:
+def heaviside(x: Value, y: Value, /) -> Value:
     """0 for negative ``x``, 1 for positive ``x`` and ``y`` where ``x`` is zero; NaN stays NaN.
 
     Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from rabbet import lax
 from rabbet.extend.functions import fused
 from rabbet.numpy.elementwise.logic import truth
 from rabbet.numpy.support.arguments import as_array, axis_of, check, kind_of
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 WORD = np.dtype("uint8")
 
@@ -32,7 +35,7 @@ def flat_or(name: Any, a: Any, axis: Any) -> Any:
 
 
 @fused(static=("axis", "bitorder"))
-def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Any:
+def packbits(a: Value, axis: int | None = None, bitorder: str = "big") -> Value:
     """Eight booleans, or integers of which nonzero counts as one, in each byte.
 
     Args:
@@ -67,7 +70,7 @@ def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Any:
 
 
 @fused(static=("axis", "count", "bitorder"))
-def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: Any = "big") -> Any:
+def unpackbits(a: Value, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Value:
     """The eight bits of each byte, as bytes 0 and 1.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rabbet import dtypes, lax
 from rabbet.errors import DTypeError
@@ -31,7 +31,7 @@ def gcd(x1: Value, x2: Value) -> Value:
 
 
 @fused
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: Value, x2: Value) -> Value:
     """The least common multiple of integers, never negative; 0 if either is 0.
 
     Raises:

@@ -5,7 +5,7 @@ Besides, ``i0`` and ``unwrap``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rabbet_custom_rules import custom_rules
@@ -158,7 +158,7 @@ def nextafter(x: Value, y: Value, /) -> Value:
 
 
 @fused
-def spacing(x: Value, /) -> Any:
+def spacing(x: Value, /) -> Value:
     """The distance from ``x`` to the next float away from zero, with the sign of ``x``; NaN for infinities.
 
     Raises:
@@ -220,7 +220,7 @@ def bessel_i0_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tu
 
 
 @fused(static=("axis", "period"))
-def unwrap(p: Any, discont: Any = None, axis: Any = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(p: Value, discont: Value | None = None, axis: int = -1, period: Value = 2 * math.pi) -> Value:
     """``p`` with multiples of ``period`` added so that neighbours along ``axis`` differ by half of it at
     most.
 

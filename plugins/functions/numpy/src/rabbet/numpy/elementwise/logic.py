@@ -24,7 +24,6 @@ from rabbet.numpy.support.arguments import (
 from rabbet.numpy.support.ufuncs import binary, named, unary
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from rabbet.extend.primitive import Primitive
     from rabbet.typing import Value
@@ -244,7 +243,7 @@ right_shift = bitwise_right_shift = binary(
 
 
 @fused
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: Value, /) -> Value:
     """The number of bits set in the modulus of each integer, as uint8.
 
     Raises:
@@ -328,7 +327,7 @@ isinf = property_of_floats(
 
 def infinity_of(name: str, value: float, doc: str) -> Callable[..., Any]:
     """Make a test for one of the infinities."""
-    def test(x: np.ndarray, /, out: np.ndarray | None = None) -> Any:
+    def test(x: Value, /, out: Value | None = None) -> Value:
         no_out(name, out)
         check(name, x)
         if kind_of(x) == "c":
@@ -359,7 +358,7 @@ isneginf = infinity_of(
 
 
 @fused
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: Value) -> Value:
     """Whether the imaginary part of ``x`` is not zero.
 
     Example:
@@ -383,7 +382,7 @@ def isreal(x: Value) -> Value:
 
 
 @fused(static=("rtol", "atol", "equal_nan"))
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+def isclose(a: Value, b: Value, rtol: Value = 1e-05, atol: Value = 1e-08, equal_nan: bool = False) -> Value:
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise; infinities are close to themselves only.
 
     Args:
@@ -409,7 +408,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any
 
 
 @fused(static=("rtol", "atol", "equal_nan"))
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+def allclose(a: Value, b: Value, rtol: Value = 1e-05, atol: Value = 1e-08, equal_nan: bool = False) -> Value:
     """Whether all elements are close, see ``isclose``: one boolean.
 
     Example:
@@ -420,7 +419,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: An
     return lax.reduce_and(close, axes=tuple(range(close.ndim)))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:
+def array_equal(a1: Value, a2: Value, equal_nan: bool = False) -> Value:
     """Whether two arrays or lists have one shape and equal elements: one boolean.
 
     Example:
@@ -443,7 +442,7 @@ def all_equal(a1: Value, a2: Value, equal_nan: bool) -> Value:
     return lax.reduce_and(same, axes=tuple(range(same.ndim)))
 
 
-def array_equiv(a1: list[int] | np.ndarray, a2: list[int] | int) -> Value:
+def array_equiv(a1: Value, a2: Value) -> Value:
     """Whether two arrays or lists broadcast to one shape and are equal there: one boolean.
 
     Example:

@@ -26,6 +26,8 @@ from rabbet.numpy.support.arguments import (
 from rabbet.numpy.support.ufuncs import unary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import Primitive
     from rabbet.typing import Value
 
@@ -51,7 +53,7 @@ def where(
     /,
     *,
     size: Any = None,
-    fill_value: Any = None,
+    fill_value: Value = None,
 ) -> Value:
     """``x`` where ``condition`` holds, else ``y``; with the condition alone, the positions where it holds
     (see ``nonzero``).
@@ -106,7 +108,7 @@ def clip(arr: Value | None = None, /, min: Value | None = None, max: Value | Non
 
 
 @fused
-def select(condlist: list[Value], choicelist: list[Value], default: int = 0) -> Any:
+def select(condlist: Sequence[Value], choicelist: Sequence[Value], default: Value = 0) -> Value:
     """From each position's first condition that holds, the choice of the same number; ``default`` where
     none does.
 
@@ -180,7 +182,7 @@ rint = unary(
 
 
 @fused(static=("decimals", "out"))
-def round(a: Value, decimals: Any = 0, out: Any = None) -> Value:
+def round(a: Value, decimals: int = 0, out: Any = None) -> Value:
     """``a`` to ``decimals`` places, halves to even, in its dtype; negative ``decimals`` round before the
     point.
 
@@ -271,7 +273,9 @@ def angle(z: Value, deg: bool = False) -> Value:
 
 
 @fused(static=("copy",))
-def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Value, copy: bool = True, nan: Value = 0.0, posinf: Value | None = None, neginf: Value | None = None
+) -> Value:
     """``x`` with numbers in the place of NaN and infinities.
 
     Args:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from rabbet.numpy.indexing.taking import integer_indices
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, check, kind_of
+
+if TYPE_CHECKING:
+    from rabbet.typing import Value
 
 
 def not_in_place(name: Any, inplace: Any, error: Any) -> None:
@@ -36,7 +39,7 @@ def values_for(name: Any, values: Any, dtype: Any) -> Any:
 
 
 @fused(static=("inplace",))
-def place(arr: Any, mask: Any, vals: Any, *, inplace: Any = True) -> Any:
+def place(arr: Value, mask: Value, vals: Value, *, inplace: bool = True) -> Value:
     """A copy of ``arr`` with the elements under a mask replaced by ``vals`` in order, from the start again as
     often as needed.
 
@@ -69,7 +72,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: Any = True) -> Any:
 
 
 @fused(static=("mode", "inplace"))
-def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: Any = True) -> Any:
+def put(a: Value, ind: Value, v: Value, mode: str | None = None, *, inplace: bool = True) -> Value:
     """A copy of ``a`` with elements at positions in row-major order replaced.
 
     Args:
@@ -113,7 +116,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: Any = True) -> A
 
 
 @fused(static=("wrap", "inplace"))
-def fill_diagonal(a: Any, val: Any, wrap: Any = False, *, inplace: Any = True) -> Any:
+def fill_diagonal(a: Value, val: Value, wrap: bool = False, *, inplace: bool = True) -> Value:
     """A copy of ``a`` with its diagonal replaced: the elements whose coordinates are all the same.
 
     Args:

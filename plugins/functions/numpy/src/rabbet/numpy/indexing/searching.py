@@ -67,7 +67,7 @@ def flattened(name: str, x: Value) -> Value:
 SIZE = "give size=, the length of the result, or compute it outside of the traced function"
 
 
-def nonzero(a: Value, *, size: int | None = None, fill_value: int | None = None) -> tuple[Value, ...]:
+def nonzero(a: Value, *, size: int | None = None, fill_value: Value | None = None) -> tuple[Value, ...]:
     """The positions of the elements that are not zero: a tuple of int32 vectors, one per dimension.
 
     Args:
@@ -119,7 +119,7 @@ def positions(a: Value, size: int, fill: list[Value]) -> tuple[Value, ...]:
     return tuple(out)
 
 
-def flatnonzero(a: np.ndarray, *, size: int | None = None, fill_value: int | None = None) -> Value:
+def flatnonzero(a: Value, *, size: int | None = None, fill_value: Value | None = None) -> Value:
     """The positions in row-major order of the elements that are not zero. Arguments as for ``nonzero``.
 
     Example:
@@ -129,7 +129,7 @@ def flatnonzero(a: np.ndarray, *, size: int | None = None, fill_value: int | Non
     return nonzero(flattened("flatnonzero", a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
+def argwhere(a: Value, *, size: int | None = None, fill_value: Value = None) -> Value:
     """The positions of the elements that are not zero, as rows of a matrix. Arguments as for ``nonzero``.
 
     Example:
@@ -147,8 +147,13 @@ def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
 # ------------------------------------------------------------------------------------- where, and how many
 @fused(static=("assume_unique", "invert", "method"))
 def isin(
-    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, method: Any = "auto"
-) -> Any:
+    element: Value,
+    test_elements: Value,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: Any = "auto",
+) -> Value:
     """Whether each element is among ``test_elements``: booleans.
 
     Args:
@@ -175,8 +180,13 @@ def isin(
 
 @obeys_out_sharding
 def bincount(
-    x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = None, out_sharding: Any = None
-) -> Any:
+    x: Value,
+    weights: Value = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Value:
     """How often each of 0, 1, 2 ... occurs among non-negative integers; or the sum of its weights.
 
     Args:

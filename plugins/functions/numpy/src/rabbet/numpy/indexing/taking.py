@@ -35,7 +35,7 @@ def take(
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: int | None = None,
+    fill_value: Value | None = None,
 ) -> Value:
     """The elements, or slices along ``axis``, at the given positions.
 
@@ -87,9 +87,9 @@ def take(
 def take_along_axis(
     arr: Value,
     indices: Value,
-    axis: int = -1,
+    axis: int | None = -1,
     mode: str | None = None,
-    fill_value: int | None = None,
+    fill_value: Value | None = None,
     *,
     wrap_negative_indices: bool = True,
 ) -> Value:
@@ -149,7 +149,7 @@ def picked(arr: Value, indices: Value, axis: int, wrap: bool) -> Value:
 
 
 def gathered(
-    arr: Value, indices: Value, axis: int, mode: str, fill_value: int | None, wrap: bool = True
+    arr: Value, indices: Value, axis: int, mode: str, fill_value: Value | None, wrap: bool = True
 ) -> Value:
     """One gather: the dimensions besides ``axis`` run along together."""
     ndim = arr.ndim
@@ -178,8 +178,14 @@ def completed(lead: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 @fused(static=("axis", "inplace", "mode"))
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: Any, inplace: Any = True, *, mode: Any = None
-) -> Any:
+    arr: Value,
+    indices: Value,
+    values: Value,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Value:
     """A copy of ``arr`` with elements replaced: from each line along ``axis`` those at that line's own
     positions.
 
@@ -209,12 +215,12 @@ def put_along_axis(
 
 
 def compress(
-    condition: np.ndarray,
+    condition: Value,
     a: Value,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: int = 0,
+    fill_value: Value = 0,
     out: Any = None,
 ) -> Value:
     """The slices of ``a`` along ``axis`` for which a vector of booleans holds.
@@ -245,7 +251,7 @@ def compress(
     return take(a, at, axis, mode="fill", fill_value=fill_value)
 
 
-def extract(condition: Any, arr: Any, *, size: Any = None, fill_value: Any = 0) -> Any:
+def extract(condition: Value, arr: Value, *, size: int | None = None, fill_value: Value = 0) -> Value:
     """The elements of ``arr``, in row-major order, for which ``condition`` holds. Arguments as for
     ``compress``.
 
@@ -257,7 +263,7 @@ def extract(condition: Any, arr: Any, *, size: Any = None, fill_value: Any = 0) 
     return compress(condition, arr, size=size, fill_value=fill_value)
 
 
-def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+def choose(a: Value, choices: Any, out: Any = None, mode: str = "raise") -> Value:
     """From each position's choice number ``a``, that choice's element there.
 
     Args:

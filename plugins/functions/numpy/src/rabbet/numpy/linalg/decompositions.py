@@ -172,7 +172,7 @@ def eigh(a: Value, UPLO: str | None = None, symmetrize_input: bool = True) -> Ei
     return EighResult(w, v)
 
 
-def eigvalsh(a: Value, UPLO: str = "L", *, symmetrize_input: bool = True) -> Value:
+def eigvalsh(a: Value, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Value:
     """The eigenvalues of Hermitian matrices, see ``eigh``.
 
     Example:
@@ -183,7 +183,7 @@ def eigvalsh(a: Value, UPLO: str = "L", *, symmetrize_input: bool = True) -> Val
 
 
 @fused
-def eig(a: Any) -> Any:
+def eig(a: Value) -> Any:
     """Eigenvalues and eigenvectors, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
 
     Returns:

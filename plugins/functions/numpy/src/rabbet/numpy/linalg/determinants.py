@@ -31,7 +31,7 @@ def factored(a: Value) -> tuple[Value, ...]:
 
 
 @fused
-def det(a: Any) -> Any:
+def det(a: Value) -> Value:
     """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
 
     Derivatives of matrices larger than 3 times 3 are computed from the LU factors and need an inverse.

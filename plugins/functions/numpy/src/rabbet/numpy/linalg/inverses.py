@@ -64,7 +64,9 @@ def batch_pseudo_inverse(op: Op, a: Any) -> Any:
 
 
 @fused(static=("rtol", "hermitian", "rcond"))
-def pinv(a: Value, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Value:
+def pinv(
+    a: Value, rtol: Value | None = None, hermitian: bool = False, *, rcond: Value | None = None
+) -> Value:
     """The pseudo-inverse of matrices, by singular values.
 
     Args:

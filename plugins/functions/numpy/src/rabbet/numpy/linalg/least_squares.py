@@ -90,7 +90,7 @@ def batch_shortest_solution(op: Op, a: Any, b: Any, rcond: Any) -> list[Batched]
     return [Batched(out, 0) for out in op(*at_front(a, b, rcond))]
 
 
-def lstsq(a: Value, b: Value, rcond: Value | None = None, *, numpy_resid: bool = False) -> tuple[Value, ...]:
+def lstsq(a: Value, b: Value, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple[Value, ...]:
     """The least-squares solution of ``a x = b``, the shortest if there are many, by singular values.
 
     Args:

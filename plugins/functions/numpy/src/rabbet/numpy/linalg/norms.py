@@ -16,6 +16,8 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axes_of, keep_dims
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import Value
 
 MATRIX_ORDERS = (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
@@ -23,7 +25,7 @@ MATRIX_ORDERS = (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
 
 @fused(static=("ord", "axis", "keepdims"))
 def norm(
-    x: Value, ord: Any = None, axis: tuple[int, ...] | int | None = None, keepdims: bool = False
+    x: Value, ord: Any = None, axis: Any = None, keepdims: bool = False
 ) -> Value:
     """The norm of a vector, a matrix, or of all elements.
 
@@ -133,7 +135,7 @@ def filled(sizes, axes):
 
 
 @fused(static=("keepdims", "ord"))
-def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Value, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
     """The norm of matrices of shape ``(..., m, n)``, see ``norm``.
 
     Example:
@@ -146,7 +148,9 @@ def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
 
 
 @fused(static=("axis", "keepdims", "ord"))
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+def vector_norm(
+    x: Value, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2
+) -> Value:
     """The norm of vectors along one or several axes, or of all elements; see ``norm``.
 
     Example:
@@ -159,7 +163,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
 
 
 @fused(static=("p",))
-def cond(x: Value, p: Any = None) -> Value:
+def cond(x: Value, p: Value = None) -> Value:
     """The condition number of matrices: the norm times that of the inverse.
 
     Args:
@@ -182,7 +186,9 @@ def cond(x: Value, p: Any = None) -> Value:
 
 
 @fused(static=("hermitian",))
-def matrix_rank(M: Value, rtol: Value | None = None, *, hermitian: bool = False, tol: Any = None) -> Value:
+def matrix_rank(
+    M: Value, rtol: Value | None = None, *, hermitian: bool = False, tol: Value | None = None
+) -> Value:
     """How many singular values are not zero, an int32.
 
     Args:

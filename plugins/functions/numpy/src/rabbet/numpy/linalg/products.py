@@ -11,12 +11,12 @@ from rabbet.numpy.products.dots import vecdot
 from rabbet.numpy.shapes.reshaping import array_of, matrix_transpose
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
 
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 
-def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+def cross(x1: Value, x2: Value, /, *, axis: Any = -1) -> Value:
     """The vector product of three-dimensional vectors along an axis.
 
     Raises:
@@ -35,7 +35,9 @@ def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     return dots.cross(x1, x2, axis=axis)
 
 
-def matmul(x1: Value, x2: Value, /, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+def matmul(
+    x1: Value, x2: Value, /, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Value:
     """``x1 @ x2``, see ``rabbet.numpy.matmul``.
 
     Example:
@@ -46,13 +48,13 @@ def matmul(x1: Value, x2: Value, /, *, precision: Any = None, preferred_element_
 
 
 def tensordot(
-    x1: np.ndarray,
-    x2: np.ndarray,
+    x1: Value,
+    x2: Value,
     /,
     *,
     axes: int = 2,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Value:
     """The product of two arrays over pairs of dimensions, see ``rabbet.numpy.tensordot``.
@@ -67,7 +69,7 @@ def tensordot(
     )  # fmt: skip
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: Value, x2: Value, /) -> Value:
     """The products of all elements of two vectors, a matrix.
 
     Raises:
@@ -84,7 +86,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return dots.outer(x1, x2)
 
 
-def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+def diagonal(x: Value, /, *, offset: int = 0) -> Value:
     """The diagonals of matrices of shape ``(..., m, n)``, along the last dimension of the result.
 
     Example:
@@ -94,7 +96,7 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     return plain.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+def trace(x: Value, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Value:
     """The sums of the diagonals of matrices of shape ``(..., m, n)``.
 
     Example:
@@ -104,7 +106,7 @@ def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
     return plain.trace(x, offset, -2, -1, dtype)
 
 
-def multi_dot(arrays: list[Value], *, precision: Any = None) -> Value:
+def multi_dot(arrays: Sequence[Value], *, precision: Any = None) -> Value:
     """The product of several matrices, multiplied in the order that takes the fewest operations.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @fused
-def solve(a: Any, b: Value) -> Any:
+def solve(a: Value, b: Value) -> Value:
     """The solution of ``a x = b``, by LU factors.
 
     Args:
@@ -91,7 +91,7 @@ def inv(a: Value) -> Value:
 
 
 @fused(static=("axes",))
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: Value, b: Value, axes: Any = None) -> Value:
     """The array ``x`` with ``tensordot(a, x, x.ndim) = b``.
 
     Args:
@@ -118,7 +118,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 @fused(static=("ind",))
-def tensorinv(a: Any, ind: Any = 2) -> Any:
+def tensorinv(a: Value, ind: int = 2) -> Value:
     """The inverse of ``a`` as a map: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
     Args:

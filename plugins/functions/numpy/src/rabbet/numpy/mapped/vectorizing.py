@@ -23,7 +23,9 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import as_array, axis_of, check, shape_of
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from collections.abc import Sequence
+
+    from rabbet.typing import DTypeLike, Value
 
 NAME = r"\w+"
 GROUP = rf"\(\s*(?:{NAME}(?:\s*,\s*{NAME})*)?\s*\)"
@@ -50,7 +52,7 @@ def parse_signature(signature: str) -> list[list[tuple[Any, ...]]]:
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
-    excluded: frozenset[Any] | set[Any] = frozenset(),
+    excluded: Any = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
     """A function of whole arrays from one of single elements; of core dimensions, if it has a signature.
@@ -222,7 +224,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Value, *args: A
     return run(arr)
 
 
-def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Any, a: Value, axes: Sequence[int]) -> Value:
     """A reduction applied over one axis after the other, the reduced dimensions kept with size 1.
 
     Args:
@@ -258,7 +260,9 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return out
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike | None = float, **kwargs: Any
+) -> Value:
     """An array of the function's values at the coordinates of a grid.
 
     Args:
@@ -282,7 +286,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     return run(*[arange(n, dtype=dtype) for n in shape])
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: Value, condlist: Value | Sequence[Value], funclist: Any, *args: Any, **kw: Any) -> Value:
     """A function given by pieces: at each element the function of the last condition that holds there.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
-def union1d(ar1: np.ndarray, ar2: np.ndarray, *, size: int | None = None, fill_value: Any = None) -> Value:
+def union1d(ar1: Value, ar2: Value, *, size: int | None = None, fill_value: Value = None) -> Value:
     """The different elements of both arrays, sorted.
 
     Args:
@@ -47,13 +47,13 @@ def union1d(ar1: np.ndarray, ar2: np.ndarray, *, size: int | None = None, fill_v
 
 
 def intersect1d(
-    ar1: np.ndarray,
-    ar2: np.ndarray,
-    assume_unique: Any = False,
-    return_indices: Any = False,
+    ar1: Value,
+    ar2: Value,
+    assume_unique: bool = False,
+    return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: Value = None,
 ) -> tuple[Value, ...] | Value:
     """The different elements that are in both arrays, sorted. Further arguments as for ``union1d``.
 
@@ -72,7 +72,8 @@ def intersect1d(
     dtype = dtypes.result_type(ar1, ar2)
     if size is None:
         hosts = comparable(looked_at(name, a, SIZE)), comparable(looked_at(name, b, SIZE))
-        found = np.intersect1d(*hosts, assume_unique=assume_unique, return_indices=return_indices)
+        options: Any = {"assume_unique": assume_unique, "return_indices": return_indices}
+        found = np.intersect1d(*hosts, **options)
         values, *places = found if return_indices else (found,)
         if not traced(a, b):
             values = asarray(values.astype(dtype), dtype)
@@ -85,12 +86,12 @@ def intersect1d(
 
 
 def setdiff1d(
-    ar1: np.ndarray,
-    ar2: np.ndarray,
+    ar1: Value,
+    ar2: Value,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: Value = None,
 ) -> Value:
     """The different elements of the first array that the second lacks, sorted. Further arguments as for
     ``union1d``.
@@ -117,8 +118,8 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: Any = False, *, size: Any = None, fill_value: Any = None
-) -> Any:
+    ar1: Value, ar2: Value, assume_unique: bool = False, *, size: int | None = None, fill_value: Value = None
+) -> Value:
     """The different elements that are in just one of the arrays, sorted. Further arguments as for
     ``union1d``.
 

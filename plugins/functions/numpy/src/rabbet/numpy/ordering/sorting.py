@@ -25,10 +25,10 @@ from rabbet.numpy.support.arguments import (
 )
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, Value
+    from rabbet.typing import DType, DTypeLike, Value
 
 
-def lined_up(name: str, a: Value, axis: int) -> Any:
+def lined_up(name: str, a: Value, axis: int | None) -> tuple[Value, int]:
     """The array, flattened for no axis, and a non-negative axis; an array without dimensions is refused."""
     a = array_of(name, a)
     if axis is None:
@@ -47,13 +47,13 @@ def no_fields(name: str, order: Any) -> None:
 @fused(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
     a: Value,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     kind: Any = None,
     order: Any = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Value:
     """``a`` sorted along ``axis``, NaN last; for None, all elements in one dimension.
 
     Args:
@@ -74,13 +74,13 @@ def sort(
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
     a: Value,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     kind: Any = None,
     order: Any = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Value:
     """The positions that sort ``a`` along ``axis``: int32, or ``dtype``, an integer dtype that holds them.
     Arguments as for ``sort``; equal elements keep their order.
@@ -135,7 +135,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Value:
     return lax.sort((*reversed(keys), counted), axis, num_keys=len(keys))[-1]
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: Value) -> Value:
     """``a`` sorted along its last dimension, as complex numbers: by real part, then by imaginary part.
 
     Example:
@@ -147,7 +147,7 @@ def sort_complex(a: Any) -> Any:
 
 
 @fused(static=("kth", "axis"))
-def partition(a: Any, kth: Any, axis: Any = -1) -> Any:
+def partition(a: Value, kth: int, axis: int = -1) -> Value:
     """``a`` with the element number ``kth`` of the sorted order in its place, smaller ones before it,
     larger ones after; here sorted.
 
@@ -175,8 +175,8 @@ def argpartition(a: Value, kth: int, axis: int = -1) -> Value:
 
 
 def top_k(
-    a: np.ndarray, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> tuple[Value, ...]:
+    a: Value, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> Any:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions.
 
     Args:
@@ -212,7 +212,7 @@ def smallest(a: Value, k: int, axis: int) -> tuple[Value, ...]:
 
 @fused(static=("side", "method"))
 def searchsorted(
-    a: Value, v: Value, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    a: Value, v: Value, side: str = "left", sorter: Value | None = None, *, method: str = "scan"
 ) -> Value:
     """For each element of ``v`` where it belongs in the sorted vector ``a``: int32.
 
@@ -288,7 +288,7 @@ def after(found: Value, v: Value, side: str) -> Value:
 
 
 @fused(static=("right", "method"))
-def digitize(x: Value, bins: Value, right: bool = False, *, method: Any = None) -> Value:
+def digitize(x: Value, bins: Value, right: bool = False, *, method: str | None = None) -> Value:
     """The number of the bin of each element, by the bins' edges, which increase or decrease: int32.
 
     Args:

@@ -42,13 +42,13 @@ class UniqueInverse(NamedTuple):
 def unique(
     ar: Value,
     return_index: bool = False,
-    return_inverse: Any = False,
-    return_counts: Any = False,
-    axis: Any = None,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
     *,
-    equal_nan: Any = True,
+    equal_nan: bool = True,
     size: int | None = None,
-    fill_value: int | None = None,
+    fill_value: Value | None = None,
     sorted: bool = True,
 ) -> tuple[Value, ...] | Value:
     """The different elements of ``ar``, sorted; and on request where they are.
@@ -76,8 +76,8 @@ def unique(
     if size is None:
         host = comparable(looked_at("unique", ar, SIZE), equal_nan)
         taken = type(ar) is Tracer  # the values are taken from it, so that they have its derivative
-        first: Any = return_index or taken
-        found = np.unique(host, first, return_inverse, return_counts, axis=axis, equal_nan=equal_nan)
+        which: Any = return_index or taken, return_inverse, return_counts, axis
+        found: Any = np.unique(host, *which, equal_nan=equal_nan)
         values, *rest = found if isinstance(found, tuple) else (found,)
         rest = [asarray(r.astype(dtypes.scalar_dtype(int))) for r in rest]
         values = elements_at(ar, rest[0], axis) if taken else asarray(values, ar.dtype)
@@ -199,7 +199,7 @@ def run_starts(ordered: Value, equal_nan: bool) -> Any:
     return lax.concatenate([lax.full((1,), True), new], 0)
 
 
-def unique_all(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def unique_all(x: Value, /, *, size: int | None = None, fill_value: Value = None) -> Any:
     """Values, first positions, inverse positions and counts of the different elements.
 
     Example:
@@ -209,7 +209,7 @@ def unique_all(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
     return UniqueAll(*unique(x, True, True, True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_counts(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def unique_counts(x: Value, /, *, size: int | None = None, fill_value: Value = None) -> Any:
     """Values and counts of the different elements.
 
     Example:
@@ -219,7 +219,7 @@ def unique_counts(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any
     return UniqueCounts(*unique(x, return_counts=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_inverse(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def unique_inverse(x: Value, /, *, size: int | None = None, fill_value: Value = None) -> Any:
     """Values of the different elements, and the position of each element's value among them.
 
     Example:
@@ -229,7 +229,7 @@ def unique_inverse(x: Any, /, *, size: Any = None, fill_value: Any = None) -> An
     return UniqueInverse(*unique(x, return_inverse=True, size=size, fill_value=fill_value, equal_nan=False))
 
 
-def unique_values(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Any:
+def unique_values(x: Value, /, *, size: int | None = None, fill_value: Value = None) -> Value:
     """The different elements.
 
     Example:

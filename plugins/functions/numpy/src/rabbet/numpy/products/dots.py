@@ -13,7 +13,7 @@ from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, in_dtype, no_out
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 STATIC = ("precision", "preferred_element_type")
 
@@ -33,7 +33,12 @@ def mismatch(name: Any, x: Any, y: Any, rule: Any) -> Any:
 @obeys_out_sharding
 @fused(static=STATIC)
 def dot(
-    a: Value, b: Value, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Value,
+    b: Value,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """The product of two arrays over the last dimension of ``a`` and the last but one (of a vector, the
     only one) of ``b``.
@@ -79,7 +84,7 @@ def matmul(
     b: Value,
     *,
     precision: Any = None,
-    preferred_element_type: str | None = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Value:
     """``a @ b``: the matrix product of the last two dimensions, all others broadcast; vectors are rows or
@@ -133,7 +138,9 @@ def batched_matmul(x: Any, y: Any, precision: Any, preferred_element_type: Any) 
 
 
 @fused(static=STATIC)
-def vdot(a: Value, b: Value, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
+def vdot(
+    a: Value, b: Value, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Value:
     """The sum of the products of all elements, those of a complex ``a`` conjugated.
 
     Raises:
@@ -154,8 +161,14 @@ def vdot(a: Value, b: Value, *, precision: Any = None, preferred_element_type: A
 
 @fused(static=("axis", *STATIC))
 def vecdot(
-    x1: Any, x2: Any, /, *, axis: Any = -1, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    x1: Value,
+    x2: Value,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """The inner products of vectors along ``axis``, the others broadcast; a complex ``x1`` is conjugated.
 
     Raises:
@@ -188,7 +201,9 @@ def vecdot(
 
 
 @fused(static=STATIC)
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(
+    a: Value, b: Value, *, precision: Any = None, preferred_element_type: DTypeLike | None = None
+) -> Value:
     """The product over the last dimensions of both; with a number, the elementwise product.
 
     Raises:
@@ -209,7 +224,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @fused
-def outer(a: Any, b: Any, out: Any = None) -> Any:
+def outer(a: Value, b: Value, out: Any = None) -> Value:
     """All products of an element of ``a`` and one of ``b``, both flattened: a matrix.
 
     Example:
@@ -232,7 +247,7 @@ def tensordot(
     axes: Any = 2,
     *,
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Value:
     """The product of two arrays over pairs of dimensions.
@@ -276,7 +291,7 @@ def tensordot(
 
 
 @fused
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Value, b: Value) -> Value:
     """The Kronecker product: ``b`` repeated, once scaled by each element of ``a``.
 
     Example:
@@ -294,7 +309,9 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @fused(static=("axisa", "axisb", "axisc", "axis"))
-def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
+def cross(
+    a: Value, b: Value, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Value:
     """The cross product of vectors of 3 (or 2, of which the third component is 0 and not returned alone)
     elements.
 

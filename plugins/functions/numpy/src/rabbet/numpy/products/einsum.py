@@ -19,7 +19,7 @@ from rabbet.numpy.products.dots import operands as in_one_dtype
 from rabbet.numpy.support.arguments import as_array, check
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 STATIC = ("subscripts", "out", "optimize", "precision", "preferred_element_type")
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -27,13 +27,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @obeys_out_sharding
 def einsum(
-    subscripts: Any,
+    subscripts: str,
     /,
-    *operands: list[Any] | np.ndarray,
+    *operands: Any,
     out: Any = None,
     optimize: str = "auto",
     precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     _dot_general: Any = None,
     out_sharding: Any = None,
 ) -> Value:
@@ -351,7 +351,7 @@ def finished(x: Value, summed: tuple[Any, ...], order: tuple[int, ...]) -> Value
     return as_array(lax.transpose(x, order))
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> Any:
     """The order of contraction that NumPy finds, and a report on its cost, a text; see
     ``numpy.einsum_path``.
 
@@ -372,7 +372,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return path[1:], report
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: Value, x2: Value, /) -> Value:
     """Products of matrices (last two dimensions of ``x1``) and vectors (last one of ``x2``), the rest
     broadcast.
 
@@ -383,7 +383,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return einsum("...mn,...n->...m", x1, x2)
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: Value, x2: Value, /) -> Value:
     """Products of vectors (last dimension of ``x1``, conjugated) and matrices (last two of ``x2``), the
     rest broadcast.
 

@@ -18,7 +18,9 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import axis_of, check, kind_of, no_out, requested
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, Value
+    from collections.abc import Sequence
+
+    from rabbet.typing import DType, DTypeLike, Value
 
 STATIC = ("axis", "dtype", "out")
 
@@ -38,7 +40,7 @@ def running(
 
 
 @fused(static=STATIC)
-def cumsum(a: Value, axis: int | None = None, dtype: DType | str | None = None, out: Any = None) -> Any:
+def cumsum(a: Value, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Value:
     """The sum of the elements up to each one along ``axis``; for None, of all in row-major order, in one
     dimension.
 
@@ -54,7 +56,7 @@ def cumsum(a: Value, axis: int | None = None, dtype: DType | str | None = None, 
 
 
 @fused(static=STATIC)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def cumprod(a: Value, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Value:
     """The product of the elements up to each one along ``axis``. Arguments as for ``cumsum``.
 
     Example:
@@ -77,7 +79,7 @@ def with_first(name: str, function: Callable[..., Any], neutral: int) -> Callabl
 
     @fused(static=("axis", "dtype", "include_initial"))
     def cumulative(
-        x: Value, /, *, axis: Any = None, dtype: str | None = None, include_initial: bool = False
+        x: Value, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
     ) -> Value:
         x = array_of(name, x)
         if axis is None:
@@ -110,7 +112,9 @@ cumulative_prod = with_first("cumulative_prod", cumprod, 1)
 
 
 @fused(static=("n", "axis"))
-def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: Value, n: int = 1, axis: int = -1, prepend: Value | None = None, append: Value | None = None
+) -> Value:
     """The differences of neighbours along ``axis``, taken ``n`` times; of booleans, whether they differ.
 
     Args:
@@ -147,7 +151,7 @@ def widened(part: Any, a: Any, axis: Any) -> Any:
 
 
 @fused
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """The differences of neighbours in row-major order, with values before and after.
 
     Example:
@@ -164,7 +168,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @fused(static=("axis", "edge_order"))
-def gradient(f: Value, *varargs: Value, axis: Any = None, edge_order: Any = None) -> Value:
+def gradient(
+    f: Value, *varargs: Value, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
     """Central differences of ``f`` along one, several or all dimensions; one-sided ones at the ends.
 
     Args:
@@ -181,11 +187,8 @@ def gradient(f: Value, *varargs: Value, axis: Any = None, edge_order: Any = None
     f = array_of("gradient", f)
     dtype = dtypes.promote(f, *varargs)[0]
     f = converted(f, dtype if dtypes.kind(dtype) in "fc" else dtypes.to_inexact(dtype))
-    if axis is None:
-        axis = range(f.ndim)
-    elif not isinstance(axis, (tuple, list)):
-        axis = (axis,)
-    axes = [axis_of("gradient", d, f.ndim) for d in axis]
+    along: Any = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axis_of("gradient", d, f.ndim) for d in along]
     steps = (
         [1.0] * len(axes)
         if not varargs
@@ -236,7 +239,7 @@ def spread_along(v: Value, f: Value, axis: int) -> Value:
 
 
 @fused(static=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+def trapezoid(y: Value, x: Value = None, dx: Value = 1.0, axis: int = -1) -> Value:
     """The integral of ``y`` along ``axis`` by trapezoids between points ``dx`` apart, or at the coordinates
     ``x``.
 

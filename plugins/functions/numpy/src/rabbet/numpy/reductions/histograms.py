@@ -20,12 +20,11 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from rabbet.typing import Value
 
 
-def histogram_bin_edges(a: Value, bins: int = 10, range: Any = None, weights: Any = None) -> Value:
+def histogram_bin_edges(a: Value, bins: Value = 10, range: Any = None, weights: Value = None) -> Value:
     """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
     given are returned.
 
@@ -66,10 +65,10 @@ def even_edges(a: Value, low: Any = None, high: Any = None, *, bins: int) -> Val
 
 @obeys_out_sharding
 def histogram(
-    a: np.ndarray,
-    bins: int = 10,
+    a: Value,
+    bins: Value = 10,
     range: Any = None,
-    weights: np.ndarray | None = None,
+    weights: Value | None = None,
     density: bool | None = None,
     out_sharding: Any = None,
 ) -> tuple[Value, ...]:
@@ -117,11 +116,11 @@ def filled(a: Value, edges: Value, weights: Value, density: bool) -> Value:
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
+    x: Value,
+    y: Value,
     bins: Any = 10,
     range: Any = None,
-    weights: np.ndarray | None = None,
+    weights: Value | None = None,
     density: bool | None = None,
 ) -> tuple[Value, ...]:
     """How many points of a plane fall into each of the bins of a grid, and the edges of the bins.
@@ -156,7 +155,7 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
+    sample: Value, bins: Any = 10, range: Any = None, weights: Value = None, density: bool | None = None
 ) -> tuple[list[Value] | Value, ...]:
     """How many points of a space fall into each of the bins of a grid, and the edges of the bins.
 

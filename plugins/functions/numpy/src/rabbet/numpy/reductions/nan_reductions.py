@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import lax
 from rabbet.extend.functions import fused
@@ -16,6 +16,11 @@ from rabbet.numpy.reductions.reducing import STATIC, argmax, argmin, least, max,
 from rabbet.numpy.reductions.reducing import all as every
 from rabbet.numpy.reductions.statistics import VARIANCE, mean, var
 from rabbet.numpy.support.arguments import as_array, axes_of, check, keep_dims, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rabbet.typing import DTypeLike, Value
 
 
 def without_nan(name: Any, a: Any, neutral: Any) -> Any:
@@ -34,14 +39,14 @@ def least_of(a: Any, largest: Any) -> Any:
 
 @fused(static=STATIC)
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    keepdims: bool = False,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """``sum`` of the elements that are not NaN.
 
     Example:
@@ -53,14 +58,14 @@ def nansum(
 
 @fused(static=STATIC)
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    keepdims: bool = False,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """``prod`` of the elements that are not NaN.
 
     Example:
@@ -71,7 +76,7 @@ def nanprod(
 
 
 @fused(static=STATIC)
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumsum(a: Value, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Value:
     """``cumsum`` with NaN counted as 0.
 
     Example:
@@ -82,7 +87,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> A
 
 
 @fused(static=STATIC)
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumprod(a: Value, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None) -> Value:
     """``cumprod`` with NaN counted as 1.
 
     Example:
@@ -112,8 +117,13 @@ def nan_extreme(
 
 @fused(static=STATIC)
 def nanmax(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """``max`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -125,8 +135,13 @@ def nanmax(
 
 @fused(static=STATIC)
 def nanmin(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Value = None,
+    where: Value = None,
+) -> Value:
     """``min`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -145,7 +160,7 @@ def nan_position(name: Any, function: Any, largest: Any, a: Any, axis: Any, out:
 
 
 @fused(static=STATIC)
-def nanargmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Any:
+def nanargmax(a: Value, axis: int | None = None, out: Any = None, keepdims: bool | None = None) -> Value:
     """``argmax`` among the elements that are not NaN; -1 if there are none.
 
     Example:
@@ -156,7 +171,7 @@ def nanargmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -
 
 
 @fused(static=STATIC)
-def nanargmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Any:
+def nanargmin(a: Value, axis: int | None = None, out: Any = None, keepdims: bool | None = None) -> Value:
     """``argmin`` among the elements that are not NaN; -1 if there are none.
 
     Example:
@@ -174,8 +189,13 @@ def numbers_only(name: Any, a: Any, where: Any) -> Any:
 
 @fused(static=STATIC)
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, where: Any = None
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    where: Value = None,
+) -> Value:
     """``mean`` of the elements that are not NaN; NaN if there are none.
 
     Example:
@@ -190,15 +210,15 @@ def nanmean(
 
 @fused(static=VARIANCE)
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Value = None,
+    mean: Value = None,
+) -> Value:
     """``var`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
 
     Example:
@@ -216,15 +236,15 @@ def nanvar(
 
 @fused(static=VARIANCE)
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Value = None,
+    mean: Value = None,
+) -> Value:
     """``std`` of the elements that are not NaN; NaN if there are not more than ``ddof``.
 
     Example:

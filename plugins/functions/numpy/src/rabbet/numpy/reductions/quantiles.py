@@ -16,13 +16,15 @@ from rabbet.numpy.reductions.statistics import float_of
 from rabbet.numpy.support.arguments import axes_of, check, kind_of, no_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import Value
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 QUANTILE = ("axis", "out", "overwrite_input", "method", "keepdims", "interpolation")
 
 
-def lined_up(a: Value, axis: tuple[int, ...] | int | None, keepdims: bool) -> Any:
+def lined_up(a: Value, axis: int | Sequence[int] | None, keepdims: bool) -> Any:
     """``a`` with the axes made one, in front; and the shape of a result."""
     axes = axes_of("quantile", axis, a.ndim)
     kept = [d for d in range(a.ndim) if d not in axes]
@@ -76,7 +78,7 @@ def quantile_of(
     return converted(lax.reshape(out, (*q.shape, *shape)), dtype)
 
 
-def lined_weights(name: str, a: Value, weights: Value, axis: tuple[int, ...] | int | None) -> Any:
+def lined_weights(name: str, a: Value, weights: Value, axis: int | Sequence[int] | None) -> Any:
     """The weight of each element, lined up as the elements are."""
     check(name, weights)
     weights = converted(weights, a.dtype)
@@ -149,7 +151,7 @@ def picked(ordered: Value, place: Value) -> Value:
 def quantile(
     a: Value,
     q: Value,
-    axis: tuple[int, ...] | int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -186,7 +188,7 @@ def quantile(
 def percentile(
     a: Value,
     q: Value,
-    axis: int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -209,7 +211,7 @@ def percentile(
 def nanquantile(
     a: Value,
     q: Value,
-    axis: int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
@@ -229,16 +231,16 @@ def nanquantile(
 
 @fused(static=QUANTILE)
 def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: Value,
+    q: Value,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
-    overwrite_input: Any = False,
-    method: Any = "linear",
-    keepdims: Any = False,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: Value = None,
+) -> Value:
     """``percentile`` of the elements that are not NaN.
 
     Example:
@@ -251,7 +253,11 @@ def nanpercentile(
 
 @fused(static=QUANTILE)
 def median(
-    a: Value, axis: int | None = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Value:
     """The middle element over axes, of an even number the mean of the middle two; NaN if there is a NaN.
 
@@ -265,8 +271,12 @@ def median(
 
 @fused(static=QUANTILE)
 def nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Value:
     """``median`` of the elements that are not NaN.
 
     Example:

@@ -30,8 +30,10 @@ from rabbet.numpy.support.arguments import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.extend.primitive import Primitive
-    from rabbet.typing import DType, Value
+    from rabbet.typing import DType, DTypeLike, Value
 
 
 def wide_enough(dtype: DType) -> DType:
@@ -120,15 +122,15 @@ STATIC = ("axis", "dtype", "out", "keepdims", "promote_integers")
 
 @fused(static=STATIC)
 def sum(
-    a: list[Value] | Value,
-    axis: Any = None,
-    dtype: str | None = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: Value = None,
+    where: Value = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Value:
     """The sum of the elements over axes.
 
     Args:
@@ -159,15 +161,15 @@ def sum(
 
 @fused(static=STATIC)
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = None,
-    promote_integers: Any = True,
-) -> Any:
+    keepdims: bool = False,
+    initial: Value = None,
+    where: Value = None,
+    promote_integers: bool = True,
+) -> Value:
     """The product of the elements over axes. Arguments as for ``sum``.
 
     Example:
@@ -188,7 +190,7 @@ def extreme(
     combine: Primitive,
     largest: bool,
     a: Value,
-    axis: tuple[int, ...] | int | None,
+    axis: int | Sequence[int] | None,
     out: Any,
     keepdims: bool,
     initial: Value | None,
@@ -218,12 +220,12 @@ def least(dtype: DType, largest: bool) -> float:
 @fused(static=STATIC)
 def max(
     a: Value,
-    axis: tuple[int, ...] | int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     keepdims: bool = False,
     initial: Value | None = None,
-    where: Any = None,
-) -> Any:
+    where: Value = None,
+) -> Value:
     """The largest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -239,12 +241,12 @@ def max(
 @fused(static=STATIC)
 def min(
     a: Value,
-    axis: tuple[int, ...] | int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     keepdims: bool = False,
     initial: Value | None = None,
-    where: Any = None,
-) -> Any:
+    where: Value = None,
+) -> Value:
     """The smallest element over axes; NaN if there is one. Arguments as for ``sum``.
 
     Raises:
@@ -263,10 +265,10 @@ amax, amin = max, min
 @fused(static=STATIC)
 def minmax(
     a: Value,
-    axis: tuple[int, ...] | int | None = None,
+    axis: int | Sequence[int] | None = None,
     out: Any = None,
     keepdims: bool = False,
-    initial: tuple[Value, ...] | Value | None = None,
+    initial: Value = None,
     where: Value | None = None,
 ) -> tuple[Value, ...]:
     """The smallest and the largest element over axes, a pair; NaN if there is one.
@@ -286,7 +288,7 @@ def minmax(
 
 
 @fused(static=STATIC)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def ptp(a: Value, axis: int | Sequence[int] | None = None, out: Any = None, keepdims: bool = False) -> Value:
     """The distance from the smallest to the largest element over axes.
 
     Example:
@@ -298,8 +300,13 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
 
 @fused(static=STATIC)
 def any(
-    a: Value, axis: int | None = None, out: Any = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Value = None,
+) -> Value:
     """Whether some element over axes is not zero.
 
     Example:
@@ -313,8 +320,13 @@ def any(
 
 @fused(static=STATIC)
 def all(
-    a: Value, axis: int | None = None, out: Any = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Value = None,
+) -> Value:
     """Whether every element over axes is not zero.
 
     Example:
@@ -327,7 +339,7 @@ def all(
 
 
 @fused(static=STATIC)
-def count_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def count_nonzero(a: Value, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
     """How many elements over axes are not zero: int32.
 
     Example:
@@ -377,7 +389,7 @@ def along(x: Value, axis: int, index: int, keepdims: bool) -> Value:
 
 
 @fused(static=STATIC)
-def argmax(a: Value, axis: Any = None, out: Any = None, keepdims: Any = None) -> Value:
+def argmax(a: Value, axis: int | None = None, out: Any = None, keepdims: bool | None = None) -> Value:
     """The position of the first largest element along ``axis``, of all in row-major order for None: int32.
 
     Raises:
@@ -391,7 +403,7 @@ def argmax(a: Value, axis: Any = None, out: Any = None, keepdims: Any = None) ->
 
 
 @fused(static=STATIC)
-def argmin(a: Value, axis: int | None = None, out: Any = None, keepdims: Any = None) -> Value:
+def argmin(a: Value, axis: int | None = None, out: Any = None, keepdims: bool | None = None) -> Value:
     """The position of the first smallest element along ``axis``, of all in row-major order for None: int32.
 
     Raises:

@@ -30,7 +30,9 @@ from rabbet.numpy.support.arguments import (
 )
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, Value
+    from collections.abc import Sequence
+
+    from rabbet.typing import DType, DTypeLike, Value
 
 
 def float_of(a: Value) -> Any:
@@ -38,7 +40,7 @@ def float_of(a: Value) -> Any:
     return dtypes.to_inexact(typeof(a).dtype)
 
 
-def count_of(name: str, a: Value, axis: int | None, where: Any, keepdims: bool) -> Any:
+def count_of(name: str, a: Value, axis: int | Sequence[int] | None, where: Any, keepdims: bool) -> Any:
     """How many elements a mean over axes has: an int, or an array where a mask decides."""
     axes = axes_of(name, axis, a.aval.ndim)
     if where is None:
@@ -69,12 +71,12 @@ def real_of(dtype: Any) -> Any:
 @fused(static=STATIC)
 def mean(
     a: Value,
-    axis: int | None = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: Value = None,
 ) -> Value:
     """The mean of the elements over axes, a float.
 
@@ -102,7 +104,11 @@ def mean(
 
 @fused(static=("axis", "returned", "keepdims"))
 def average(
-    a: Value, axis: int | None = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    weights: Value = None,
+    returned: bool = False,
+    keepdims: bool = False,
 ) -> Value:
     """The mean of the elements over axes, each counting by its weight.
 
@@ -168,7 +174,7 @@ VARIANCE = (*STATIC, "ddof", "correction")
 def variance(
     name: str,
     a: Value,
-    axis: int | None,
+    axis: int | Sequence[int] | None,
     dtype: Any,
     out: Any,
     ddof: int,
@@ -216,13 +222,13 @@ def divided_by_rest(total: Value, rest: Any) -> Value:
 @fused(static=VARIANCE)
 def var(
     a: Value,
-    axis: int | None = None,
-    dtype: Any = None,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: Value = None,
     mean: Value | None = None,
     correction: Any = None,
 ) -> Value:
@@ -250,17 +256,17 @@ def var(
 
 @fused(static=VARIANCE)
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: Value,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
     out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
+    ddof: int = 0,
+    keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: Value = None,
+    mean: Value = None,
     correction: Any = None,
-) -> Any:
+) -> Value:
     """The square root of the variance over axes. Arguments as for ``var``.
 
     Example:

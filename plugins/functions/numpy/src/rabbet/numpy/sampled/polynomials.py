@@ -56,7 +56,7 @@ def sum_of(name: Any, combine: Any, a1: Any, a2: Any) -> Any:
 
 
 @fused
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: Value, a2: Value) -> Value:
     """The sum of two polynomials, as long as the longer one.
 
     Example:
@@ -67,7 +67,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @fused
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: Value, a2: Value) -> Value:
     """The difference of two polynomials, as long as the longer one.
 
     Example:
@@ -143,7 +143,7 @@ def long_division(u: Value, v: Value) -> tuple[Value, ...]:
 
 # ------------------------------------------------------------------------------------ values and calculus
 @fused(static=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: Any = None) -> Any:
+def polyval(p: Value, x: Value, *, unroll: int | None = None) -> Value:
     """The value of a polynomial at ``x``, by Horner's rule.
 
     Args:
@@ -180,7 +180,7 @@ def polyval(p: Any, x: Any, *, unroll: Any = None) -> Any:
 
 
 @fused(static=("m",))
-def polyder(p: Value, m: int = 1) -> Any:
+def polyder(p: Value, m: int = 1) -> Value:
     """The derivative of order ``m`` of a polynomial, in floats.
 
     Raises:
@@ -202,7 +202,7 @@ def polyder(p: Value, m: int = 1) -> Any:
 
 
 @fused(static=("m",))
-def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+def polyint(p: Value, m: int = 1, k: Value = None) -> Value:
     """The integral of order ``m`` of a polynomial, in floats.
 
     Args:
@@ -236,7 +236,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 # ------------------------------------------------------------------------------------------ roots, fitting
-def poly(seq_of_zeros: np.ndarray) -> Value:
+def poly(seq_of_zeros: Value) -> Value:
     """The polynomial that has the given zeros; of a square matrix, its characteristic polynomial.
 
     Args:
@@ -322,7 +322,13 @@ def companion_roots(p: Value, at_zero: int) -> Value:
 
 
 def polyfit(
-    x: Any, y: Value, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False
+    x: Value,
+    y: Value,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Value = None,
+    cov: bool = False,
 ) -> Value:
     """The polynomial of degree ``deg`` that fits points best, by least squares.
 

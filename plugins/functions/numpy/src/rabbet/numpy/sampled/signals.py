@@ -26,16 +26,16 @@ from rabbet.numpy.shapes.reshaping import array_of
 from rabbet.numpy.support.arguments import check, kind_of
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 
 def interp(
-    x: np.ndarray,
-    xp: np.ndarray,
-    fp: np.ndarray,
+    x: Value,
+    xp: Value,
+    fp: Value,
     left: str | None = None,
-    right: int | str | None = None,
-    period: int | None = None,
+    right: Any = None,
+    period: Value | None = None,
 ) -> Value:
     """Linear interpolation between the points ``(xp, fp)`` at ``x``.
 
@@ -151,7 +151,12 @@ STATIC = ("mode", "precision", "preferred_element_type")
 
 @fused(static=STATIC)
 def convolve(
-    a: Value, v: Value, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+    a: Value,
+    v: Value,
+    mode: str = "full",
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Value:
     """The convolution of two vectors.
 
@@ -174,8 +179,13 @@ def convolve(
 
 @fused(static=STATIC)
 def correlate(
-    a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    a: Value,
+    v: Value,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Value:
     """The correlation of two vectors, the second one conjugated. Arguments as for ``convolve``.
 
     Example:
@@ -193,7 +203,7 @@ def correlate(
 def window(name: str, doc: str) -> Callable[..., Any]:
     """Make a window function: NumPy's numbers."""
 
-    def function(M: Any) -> Any:
+    def function(M: int) -> Value:
         return asarray(getattr(np, name)(operator.index(M)), default_float())
 
     function.__name__ = function.__qualname__ = name
@@ -258,13 +268,13 @@ def kaiser(M: int, beta: Value) -> Value:
 @fused(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
     m: Value,
-    y: Any = None,
+    y: Value = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: str | None = None,
+    ddof: int | None = None,
+    fweights: Value | None = None,
+    aweights: Value | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Value:
     """The covariance matrix of variables, each a row of ``m`` (a column, if ``rowvar`` is False).
 
@@ -337,7 +347,7 @@ def variables(m: Value, rowvar: bool) -> Value:
 
 
 @fused(static=("rowvar", "dtype"))
-def corrcoef(x: Value, y: Any = None, rowvar: bool = True, dtype: str | None = None) -> Value:
+def corrcoef(x: Value, y: Value = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Value:
     """The matrix of correlation coefficients of variables. Arguments as for ``cov``.
 
     Example:

@@ -15,9 +15,8 @@ from rabbet.numpy.shapes.reshaping import array_of, atleast_1d, atleast_2d, atle
 from rabbet.numpy.support.arguments import as_array, axis_of, check, in_dtype, no_out
 
 if TYPE_CHECKING:
-    import numpy as np
 
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 
 def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]:
@@ -48,7 +47,7 @@ def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]
 
 
 @fused(static=("axis", "dtype"))
-def concatenate(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Sequence[Value], axis: int | None = 0, dtype: DTypeLike | None = None) -> Value:
     """Arrays joined along a dimension that they have; for ``axis=None`` flattened first.
 
     Args:
@@ -83,7 +82,9 @@ concat = concatenate
 
 
 @fused(static=("axis", "out", "dtype"))
-def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: str | None = None) -> Value:
+def stack(
+    arrays: Value | Sequence[Value], axis: int = 0, out: Any = None, dtype: DTypeLike | None = None
+) -> Value:
     """Arrays of one shape joined along a new dimension.
 
     Raises:
@@ -104,7 +105,7 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: str | None = None)
     return lax.stack(arrays, axis_of("stack", axis, arrays[0].ndim + 1))
 
 
-def unstack(x: np.ndarray, /, *, axis: int = 0) -> tuple[Value, ...]:
+def unstack(x: Value, /, *, axis: int = 0) -> tuple[Value, ...]:
     """The slices along a dimension, without it: a tuple.
 
     Raises:
@@ -127,7 +128,7 @@ def stacker(name: str, prepare: Callable[..., Any], axis: Callable[..., Any], do
     """Make ``vstack`` and its like: bring the arrays to a rank, then join them along ``axis``."""
 
     @fused(static=("dtype",))
-    def function(tup: Any, dtype: Any = None) -> Value:
+    def function(tup: Value | Sequence[Value], dtype: DTypeLike | None = None) -> Value:
         arrays = [prepare(a) for a in sequence_of(name, tup, dtype)]
         return lax.concatenate(arrays, axis(arrays[0].ndim))
 
@@ -178,7 +179,7 @@ column_stack = stacker(
 )  # fmt: skip
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Value:
     """An array from nested lists of blocks: the innermost lists are joined along the last dimension, outer
     ones before it.
 
@@ -237,7 +238,7 @@ def builtin_clip(cut: int, n: int) -> int:
     return slice(cut, None).indices(n)[0]
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+def array_split(ary: Value, indices_or_sections: Value, axis: int = 0) -> list[Value]:
     """``ary`` cut along ``axis`` into a number of pieces, of nearly one size, or at the given indices: a
     list.
 
@@ -250,7 +251,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     return pieces(ary, cuts_of("array_split", indices_or_sections, ary.shape[axis]), axis)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+def split(ary: Value, indices_or_sections: Value, axis: int = 0) -> list[Value]:
     """``ary`` cut along ``axis`` into a number of equal pieces, or at the given indices: a list.
 
     Raises:
@@ -285,7 +286,7 @@ def cuts_of(name: str, indices_or_sections: Any, n: int) -> Any:
     return tuple([sum(sizes[:i]) for i in range(1, sections)])
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+def vsplit(ary: Value, indices_or_sections: Value) -> list[Value]:
     """``split`` along the first dimension.
 
     Example:
@@ -295,7 +296,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     return split(ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+def hsplit(ary: Value, indices_or_sections: Value) -> list[Value]:
     """``split`` along the second dimension, of a vector along its only one.
 
     Example:
@@ -305,7 +306,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     return split(ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+def dsplit(ary: Value, indices_or_sections: Value) -> list[Value]:
     """``split`` along the third dimension.
 
     Example:

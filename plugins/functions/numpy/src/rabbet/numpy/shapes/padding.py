@@ -55,7 +55,7 @@ TAKES = {
 }  # fmt: skip
 
 
-def pad(array: Value, pad_width: Any, mode: Callable[..., Any] | str = "constant", **kwargs: Any) -> Value:
+def pad(array: Value, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Value:
     """``array`` with elements put around it.
 
     Args:

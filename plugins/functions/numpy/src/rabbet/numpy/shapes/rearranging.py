@@ -19,11 +19,13 @@ from rabbet.numpy.shapes.reshaping import array_of, ravel
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, kind_of, shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import Value
 
 
 @fused(static=("axis",))
-def flip(m: Value, axis: int | None = None) -> Value:
+def flip(m: Value, axis: int | Sequence[int] | None = None) -> Value:
     """``m`` with the order of elements reversed along an axis, several, or all of them.
 
     Example:
@@ -35,7 +37,7 @@ def flip(m: Value, axis: int | None = None) -> Value:
     return lax.rev(m, axes_of("flip", axis, m.ndim))
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: Value) -> Value:
     """``m`` reversed along its second dimension.
 
     Example:
@@ -46,7 +48,7 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: Value) -> Value:
     """``m`` reversed along its first dimension.
 
     Example:
@@ -58,7 +60,7 @@ def flipud(m: Any) -> Any:
 
 
 @fused(static=("k", "axes"))
-def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+def rot90(m: Value, k: int = 1, axes: Any = (0, 1)) -> Value:
     """``m`` turned ``k`` times by 90 degrees in the plane of two axes, from the first towards the second.
 
     Example:
@@ -89,7 +91,7 @@ def static_shift(shift: Any) -> tuple[int, ...] | None:
     )
 
 
-def roll(a: Value, shift: Any, axis: tuple[int, ...] | int | None = None) -> Value:
+def roll(a: Value, shift: Any, axis: int | Sequence[int] | None = None) -> Value:
     """``a`` with its elements moved along, those that leave at the end coming in at the beginning.
 
     Args:
@@ -113,7 +115,7 @@ def roll(a: Value, shift: Any, axis: tuple[int, ...] | int | None = None) -> Val
 
 
 @fused(static=("shift", "axis"))
-def rolled(a: Value, shift: tuple[int, ...], axis: tuple[int, ...] | int | None) -> Value:
+def rolled(a: Value, shift: tuple[int, ...], axis: int | Sequence[int] | None) -> Value:
     """``roll`` by known distances: each is two slices, swapped."""
     a = as_array(a)
     if axis is None:
@@ -129,14 +131,11 @@ def rolled(a: Value, shift: tuple[int, ...], axis: tuple[int, ...] | int | None)
 
 
 def paired(
-    name: str, shift: tuple[Value, ...], axis: tuple[int, ...] | int, ndim: int
+    name: str, shift: tuple[Value, ...], axis: int | Sequence[int], ndim: int
 ) -> list[tuple[Value, ...]]:
     """Each axis with its shift; one shift serves all axes, one axis takes all shifts."""
-    axes = (
-        tuple([axis_of(name, d, ndim) for d in axis])
-        if isinstance(axis, (tuple, list))
-        else (axis_of(name, axis, ndim),)
-    )
+    given: Any = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple([axis_of(name, d, ndim) for d in given])
     if len(shift) == 1:
         shift *= len(axes)
     elif len(axes) == 1:
@@ -147,7 +146,7 @@ def paired(
 
 
 @fused(static=("axis",))
-def rolled_by_array(a: Value, shift: Value, axis: tuple[int, ...] | int) -> Value:
+def rolled_by_array(a: Value, shift: Value, axis: int | Sequence[int]) -> Value:
     """``roll`` by computed distances: the array twice, and a window into it."""
     a, shift = as_array(a), as_array(shift)
     if axis is None:
@@ -163,7 +162,7 @@ def rolled_by_array(a: Value, shift: Value, axis: tuple[int, ...] | int) -> Valu
 
 
 @fused(static=("reps",))
-def tile(A: Any, reps: Any) -> Value:
+def tile(A: Value, reps: Any) -> Value:
     """``A`` repeated as a whole ``reps[i]`` times along dimension i; missing dimensions are added in
     front.
 
@@ -185,7 +184,7 @@ def repeat(
     repeats: Value,
     axis: int | None = None,
     *,
-    total_repeat_length: Any = None,
+    total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Value:
     """``a`` with each element repeated, next to itself.
@@ -238,7 +237,7 @@ def repeated_by_array(a: Any, repeats: Any, axis: Any, length: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------- more and less elements
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
+def append(arr: Value, values: Value, axis: int | None = None) -> Value:
     """``values`` joined to the end of ``arr`` along ``axis``; for None both are flattened first.
 
     Example:
@@ -249,7 +248,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate([arr, values], axis)
 
 
-def delete(arr: Any, obj: Any, axis: Any = None, *, assume_unique_indices: Any = False) -> Any:
+def delete(arr: Value, obj: Value, axis: int | None = None, *, assume_unique_indices: bool = False) -> Value:
     """``arr`` without the slices at the given positions along ``axis``; for None, without elements in
     row-major order.
 
@@ -282,7 +281,7 @@ def _without(n: int, places: Any) -> Any:
     return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], "int32"), (1,))
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def insert(arr: Value, obj: Value, values: Value, axis: int | None = None) -> Value:
     """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
     row-major order.
 
@@ -336,7 +335,7 @@ def insert_at(arr: Any, place: Any, values: Any, axis: int) -> Any:
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: Value, new_shape: int | Sequence[int]) -> Value:
     """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape.
 
     Example:
@@ -352,7 +351,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return lax.reshape(lax.slice_in_dim(tile(a, -(-total // a.size)), 0, total), shape)
 
 
-def trim_zeros(filt: np.ndarray, trim: str = "fb", axis: int | None = None) -> Value:
+def trim_zeros(filt: Value, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Value:
     """``filt`` without its leading (``"f"``) and trailing (``"b"``) zeros; its values must be known.
 
     Args:

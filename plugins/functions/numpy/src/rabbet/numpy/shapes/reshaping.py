@@ -17,9 +17,11 @@ from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, integer_dtype, shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
-    from rabbet.typing import Value
+    from rabbet.typing import DTypeLike, Value
 
 
 def array_of(name: str, x: Value) -> Any:
@@ -52,8 +54,8 @@ def sizes_of(a: Value, shape: Any) -> Any:
 
 @obeys_out_sharding
 def reshape(
-    a: Value, shape: tuple[int, ...], order: str = "C", *, copy: Any = None, out_sharding: Any = None
-) -> Any:
+    a: Value, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Value:
     """The elements of ``a`` in another shape.
 
     Args:
@@ -96,7 +98,7 @@ def ravel(a: Value, order: str = "C", *, out_sharding: Any = None) -> Value:
     return reshape(a, (-1,) if typeof(a).size else (0,), order)
 
 
-def transpose(a: Value, axes: list[int] | None = None) -> Value:
+def transpose(a: Value, axes: Any = None) -> Value:
     """``a`` with its dimensions permuted: dimension i of the result is ``axes[i]`` of ``a``; reversed for
     None.
 
@@ -122,7 +124,7 @@ permute_dims = transpose
 
 
 @folded
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Value, /) -> Value:
     """``x`` with its last two dimensions swapped.
 
     Raises:
@@ -138,7 +140,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a: np.ndarray, axis1: int, axis2: int) -> Value:
+def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
     """``a`` with two dimensions swapped.
 
     Example:
@@ -152,7 +154,7 @@ def swapaxes(a: np.ndarray, axis1: int, axis2: int) -> Value:
     return lax.transpose(a, tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Value:
+def moveaxis(a: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
     """``a`` with dimensions moved to other places, the rest keeping their order.
 
     Args:
@@ -167,16 +169,16 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Value:
       (3, 4, 2)
     """
     a = array_of("moveaxis", a)
-    source, destination = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
-    if len(source) != len(destination):
-        raise ValueError(f"moveaxis: {len(source)} axes to move and {len(destination)} places for them")
-    order = [d for d in range(a.ndim) if d not in source]
-    for place, axis in sorted(zip(destination, source)):
+    moved, places = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
+    if len(moved) != len(places):
+        raise ValueError(f"moveaxis: {len(moved)} axes to move and {len(places)} places for them")
+    order = [d for d in range(a.ndim) if d not in moved]
+    for place, axis in sorted(zip(places, moved)):
         order.insert(place, axis)
     return lax.transpose(a, tuple(order))
 
 
-def rollaxis(a: np.ndarray, axis: int, start: int = 0) -> Value:
+def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
     """``a`` with one dimension moved back until it stands before ``start``; ``moveaxis`` says it more
     plainly.
 
@@ -190,7 +192,7 @@ def rollaxis(a: np.ndarray, axis: int, start: int = 0) -> Value:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def expand_dims(a: Value, axis: Any) -> Value:
+def expand_dims(a: Value, axis: int | Sequence[int]) -> Value:
     """``a`` with new dimensions of size 1, so that they are at ``axis`` (an int or a tuple) in the
     result.
 
@@ -203,7 +205,7 @@ def expand_dims(a: Value, axis: Any) -> Value:
     return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + added))
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Value, axis: int | Sequence[int] | None = None) -> Value:
     """``a`` without its dimensions of size 1, or without those that are named.
 
     Raises:
@@ -220,7 +222,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 
 @obeys_out_sharding
-def broadcast_to(array: Value, shape: tuple[int, ...], *, out_sharding: Any = None) -> Value:
+def broadcast_to(array: Value, shape: Any, *, out_sharding: Any = None) -> Value:
     """``array`` repeated to a shape, by NumPy's rule.
 
     Raises:
@@ -244,7 +246,7 @@ def broadcast_to(array: Value, shape: tuple[int, ...], *, out_sharding: Any = No
     return spread_to(array, shape)
 
 
-def broadcast_shapes(*shapes: tuple[int, ...]) -> Any:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to; a shape may be an int.
 
     Raises:
@@ -283,7 +285,7 @@ def at_least(name: str, rank: int) -> Callable[..., Any]:
             return lax.expand_dims(x, (0, 2))
         return lax.expand_dims(x, tuple(range(rank - x.ndim)))
 
-    def function(*arys: Value) -> tuple[Value, ...] | Value:
+    def function(*arys: Value) -> Value:
         return one(arys[0]) if len(arys) == 1 else tuple([one(x) for x in arys])
 
     function.__name__ = function.__qualname__ = name
@@ -302,7 +304,7 @@ atleast_1d, atleast_2d, atleast_3d = (
 )
 
 
-def unravel_index(indices: Any, shape: Any) -> Any:
+def unravel_index(indices: Value, shape: int | Sequence[int]) -> tuple[Value, ...]:
     """Positions in row-major order as a tuple of coordinates, negative ones counting from the end.
 
     Example:
@@ -325,12 +327,12 @@ def unravel_index(indices: Any, shape: Any) -> Any:
 
 @folded
 def ravel_multi_index(
-    multi_index: tuple[Value, ...],
-    dims: Any,
+    multi_index: Sequence[Value],
+    dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: str | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Value:
     """Coordinates, one array per dimension, as positions in row-major order.
 

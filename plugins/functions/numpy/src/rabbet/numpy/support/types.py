@@ -14,7 +14,9 @@ from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.support.arguments import axes_of
 
 if TYPE_CHECKING:
-    from rabbet.typing import Value
+    from collections.abc import Sequence
+
+    from rabbet.typing import DTypeLike, Value
 
 pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
 
@@ -122,7 +124,7 @@ def default_type(name: str) -> type | None:
     return scalar_type(dtypes.scalar_dtype(DEFAULTS[name]).name) if name in DEFAULTS else None
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: Any) -> np.dtype[Any]:
     """The dtype of an operation between arrays, numbers and dtypes.
 
     Raises:
@@ -135,7 +137,7 @@ def result_type(*args: Any) -> Any:
     return dtypes.result_type(*args)
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """The dtype of an operation between two dtypes. Integers that only a float has room for give the widest
     one, however wide Python's floats are.
 
@@ -152,7 +154,7 @@ def promote_types(a: Any, b: Any) -> Any:
     return dtypes.promote_types(a, b)
 
 
-def issubdtype(arg1: str | type, arg2: type) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype is another one or of its kind: ``issubdtype(x.dtype, floating)``.
 
     Example:
@@ -162,7 +164,7 @@ def issubdtype(arg1: str | type, arg2: type) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype: str | type, kind: tuple[str, ...] | str) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind, as the array API standard names kinds, or equal to a dtype; or to one
     of a tuple of these.
 
@@ -206,7 +208,7 @@ def can_cast(from_: str, to: str, casting: Any = "safe") -> bool:
     return np.can_cast(dtypes.canonicalize(from_), dtypes.canonicalize(to), casting)
 
 
-def finfo(dtype: type) -> Any:
+def finfo(dtype: DTypeLike) -> Any:
     """Limits of a float or complex dtype, or of the dtype of an array: ``finfo(float32).eps``.
 
     Example:
@@ -216,7 +218,7 @@ def finfo(dtype: type) -> Any:
     return dtypes.finfo(dtype)
 
 
-def iinfo(int_type: str | type) -> Any:
+def iinfo(int_type: DTypeLike) -> Any:
     """Limits of an integer dtype, or of the dtype of an array: ``iinfo(int8).max``.
 
     Example:
@@ -226,7 +228,7 @@ def iinfo(int_type: str | type) -> Any:
     return dtypes.iinfo(int_type)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: Value) -> int:
     """The number of dimensions.
 
     Example:
@@ -236,7 +238,7 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: Value) -> tuple[int, ...]:
     """The shape of an array, of a nested sequence, or of an object that has one.
 
     Example:
@@ -250,7 +252,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return typeof(a).shape
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Value, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, in all or along ``axis``, one or several.
 
     Example:
@@ -261,7 +263,7 @@ def size(a: Any, axis: Any = None) -> int:
     return math.prod([dims[d] for d in axes_of("size", axis, len(dims))])
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: Value) -> bool:
     """Whether this is a number, a text, or an array without dimensions.
 
     Example:
@@ -276,7 +278,7 @@ def isscalar(element: Any) -> bool:
     )
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: Value) -> bool:
     """Whether the dtype of an array, or a dtype itself, is complex.
 
     Example:
@@ -290,7 +292,7 @@ def iscomplexobj(x: Any) -> bool:
     return dtypes.kind(typeof(asarray(x) if isinstance(x, (list, tuple)) else x).dtype) == "c"
 
 
-def isrealobj(x: float) -> bool:
+def isrealobj(x: Value) -> bool:
     """Whether the dtype is not complex.
 
     Example:
@@ -300,7 +302,7 @@ def isrealobj(x: float) -> bool:
     return not iscomplexobj(x)
 
 
-def iterable(y: Any) -> Any:
+def iterable(y: Value) -> bool:
     """Whether ``y`` can be iterated.
 
     Example:

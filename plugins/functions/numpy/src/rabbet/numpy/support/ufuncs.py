@@ -77,7 +77,7 @@ def unary(
     doc = with_contract(doc, contract)
     computation = otherwise or primitive
 
-    def prepared(x: Value | str) -> Any:
+    def prepared(x: Value) -> Value:
         if prepare is None:
             check(name, x)
             return computation(x)
@@ -85,7 +85,7 @@ def unary(
 
     general = fused(named(prepared, name, doc))
 
-    def function(x: Any, /) -> Value:
+    def function(x: Value, /) -> Value:
         try:
             return primitive(x) if type(x) in ARRAYS and x.aval.kind in kinds else general(x)
         except Exception as error:

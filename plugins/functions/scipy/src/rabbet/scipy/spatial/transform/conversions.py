@@ -48,7 +48,8 @@ def composed(p, q):
     """The rotation ``q`` and then ``p``."""
     a, b = p[..., :3], q[..., :3]
     v, w = p[..., 3:], q[..., 3:]
-    xyz = v * b + w * a + rnp.cross(*rnp.broadcast_arrays(a, b))
+    one, other = rnp.broadcast_arrays(a, b)
+    xyz = v * b + w * a + rnp.cross(one, other)
     return rnp.concatenate([xyz, v * w - rnp.sum(a * b, -1, keepdims=True)], -1)
 
 
