@@ -108,7 +108,8 @@ def _key_split(keys, *, shape):
 
 def _fold_in(keys, data):
     data = rb.numpy.broadcast_to(data, keys.shape)
-    return functools.reduce(lambda f, _: rb.vmap(f), range(keys.ndim), rb.random.fold_in)(keys, data)
+    folded = lambda key, number: rb.random.fold_in(key, number)
+    return functools.reduce(lambda f, _: rb.vmap(f), range(keys.ndim), folded)(keys, data)
 
 
 def _gamma(key, a, *, log_space=False):
