@@ -154,14 +154,9 @@ def check_method(method, who):
 
 @obeys_out_sharding
 def gamma(
-    key: Value,
-    a: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Value:
+    key: Value, a: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
+    method: str = "exact", out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """Numbers from 0 on of density ``x ** (a - 1) exp(-x) / gamma(a)``: sums of waiting times.
 
     Args:
@@ -186,14 +181,9 @@ def gamma(
 
 @obeys_out_sharding
 def loggamma(
-    key: Value,
-    a: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Value:
+    key: Value, a: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
+    method: str = "exact", out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """The logarithms of gamma numbers, which are exact where those are too small to be told from 0. Arguments
     as for ``gamma``.
 
@@ -216,14 +206,9 @@ def _gamma(key, a, shape, dtype, log_space):
 
 @obeys_out_sharding
 def chisquare(
-    key: Value,
-    df: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Value:
+    key: Value, df: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
+    method: str = "exact", out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """Sums of the squares of ``df`` normal numbers; ``df`` is positive and need not be whole. Arguments as
     for ``gamma``.
 
@@ -250,14 +235,9 @@ def squares(words, df, shape, dtype):
 
 @obeys_out_sharding
 def f(
-    key: Value,
-    dfnum: Value,
-    dfden: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: Any = None,
-) -> Value:
+    key: Value, dfnum: Value, dfden: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike |
+    None = None, *, out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """Quotients of two chi-squared numbers, each divided by its degrees of freedom: Fisher's F distribution.
 
     Args:
@@ -286,13 +266,9 @@ def _f(key, dfnum, dfden, shape, dtype):
 
 @obeys_out_sharding
 def t(
-    key: Value,
-    df: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
+    key: Value, df: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
     out_sharding: Any = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Student's t: normal numbers, each divided by the root of a chi-squared number per degree of freedom.
 
     Args:
@@ -321,15 +297,9 @@ def _t(key, df, shape, dtype):
 
 @obeys_out_sharding
 def beta(
-    key: Value,
-    a: Value,
-    b: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Value:
+    key: Value, a: Value, b: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None =
+    None, *, method: str = "exact", out_sharding: Any = None,
+) -> Value:  # fmt: skip
     """Numbers between 0 and 1 of density proportional to ``x ** (a - 1) (1 - x) ** (b - 1)``.
 
     Args:
@@ -364,13 +334,9 @@ def _beta(key, a, b, shape, dtype):
 
 @obeys_out_sharding
 def dirichlet(
-    key: Value,
-    alpha: Value,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
+    key: Value, alpha: Value, shape: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
     out_sharding: Any = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Vectors of positive numbers whose sum is 1.
 
     Args:
@@ -410,13 +376,9 @@ def _dirichlet(key, alpha, shape, dtype):
 
 @obeys_out_sharding
 def generalized_normal(
-    key: Value,
-    p: Value,
-    shape: int | Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
+    key: Value, p: Value, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *,
     out_sharding: Any = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Numbers of density proportional to ``exp(-|x| ** p)``: Laplace's for 1, for 2 a normal one of variance
     1/2.
 
@@ -451,14 +413,9 @@ def powers(words, p, shape, dtype):
 
 @obeys_out_sharding
 def ball(
-    key: Value,
-    d: int,
-    p: Value = 2,
-    shape: int | Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
+    key: Value, d: int, p: Value = 2, shape: int | Sequence[int] = (), dtype: DTypeLike | None = None, *,
     out_sharding: Any = None,
-) -> Value:
+) -> Value:  # fmt: skip
     """Points spread evenly over the unit ball of the p-norm, by F. Barthe, O. Guedon, S. Mendelson and A.
     Naor ("A probabilistic approach to the geometry of the l_p^n-ball", 2005).
 
