@@ -10,7 +10,7 @@ from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
-from rabbet_pallas import blocks, checking, program_ids, programs, trees
+from rabbet_pallas import blocks, checking, interpreting, program_ids, programs, trees
 from rabbet_pallas.block_specs import BlockSpec, GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
 from rabbet_pallas.calls import Call
 from rabbet_pallas.debugging import poisons
@@ -43,7 +43,8 @@ def pallas_call(
         or a dict for keyword arguments. It keeps its content from one program to the next.
       input_output_aliases: ``{operand: result}``, by number, of arrays that share memory.
       debug: whether to print the kernel's program when it is traced.
-      interpret: compute it with ordinary operations on every platform. On the CPU that is always so.
+      interpret: compute it with ordinary operations on every platform: True, or a ``tpu.InterpretParams``.
+        On the CPU that is always so.
       name: what the kernel is called in messages; by default the function's name.
       compiler_params: what compilers for hardware are told, such as ``tpu.CompilerParams``.
       cost_estimate: a ``CostEstimate`` for compilers.
@@ -77,7 +78,7 @@ def pallas_call(
             "  to fix: put them all into the grid_spec"
         )
     options = {
-        "params": compiler_params, "cost": cost_estimate, "debug": bool(debug), "interpret": bool(interpret),
+        "params": compiler_params, "cost": cost_estimate, "debug": bool(debug), "interpret": interpret,
         "metadata": tuple(sorted((metadata or {}).items())),
     }  # fmt: skip
     called = name or name_of(kernel)
@@ -155,7 +156,8 @@ class Tracing:
         call = Call(
             self.name, self.grid, semantics(self.options["params"], self.grid, self.name), tuple(prefetch),
             tuple(ins), tuple(outs), tuple(scratch), aliases, jaxpr,
-            poison=poisons(), **self.options,
+            poison=poisons() or interpreting.poisoned(self.options["interpret"]),
+            **{**self.options, "interpret": interpreting.asked(self.options["interpret"])},
         )  # fmt: skip
         return call, more
 

@@ -11,4 +11,9 @@ SETTINGS = [
         "pallas_poison_buffers", False, bool,
         "Whether what no program of a kernel writes is NaN, or the least integer.", traced=True, jax=True,
     ),
+    Setting(
+        "pallas_interpret", False, bool,
+        "Whether kernels are computed by ordinary operations on every platform, as with interpret=True.",
+        traced=True,
+    ),
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from rabbet_pallas.generator import (
     stateful_uniform,
     stochastic_round,
 )
+from rabbet_pallas.interpreting import InterpretParams, force_tpu_interpret_mode
 from rabbet_pallas.pipelines import emit_pipeline, emit_pipeline_with_allocations
 from rabbet_pallas.semaphores import (
     SemaphoreType,
@@ -52,6 +53,7 @@ __all__ = [
     "ChipVersion",
     "CompilerParams",
     "GridDimensionSemantics",
+    "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
@@ -62,6 +64,7 @@ __all__ = [
     "bitcast",
     "emit_pipeline",
     "emit_pipeline_with_allocations",
+    "force_tpu_interpret_mode",
     "get_tpu_info",
     "get_tpu_info_for_chip",
     "is_tpu_device",
