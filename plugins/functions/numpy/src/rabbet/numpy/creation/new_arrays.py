@@ -9,7 +9,7 @@ import numpy as np
 
 from rabbet import Array, config, dtypes, lax
 from rabbet.errors import ConcretizationTypeError, ShapeError
-from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding, with_weak_type
+from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding, to_array, with_weak_type
 from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.shapes import SymbolicDimension, dimension_of
 from rabbet.extend.transform import Tracer, typeof
@@ -311,7 +311,9 @@ def whole_numbers(numbers: Any, dtype: DType) -> Value:
     out = lax.iota(dtype, len(numbers))
     if numbers.start == 0 and numbers.step == 1:
         return out
-    return scaled(out, asarray(numbers.step, dtype), asarray(numbers.start, dtype))
+    typed = (dtypes.numpy_scalar(n, dtype) for n in (numbers.step, numbers.start))
+    step, start = (to_array(n, dtype=dtype) for n in typed)
+    return scaled(out, step, start)
 
 
 @fused
