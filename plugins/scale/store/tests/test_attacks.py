@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import rabbet as rb
 
 pytest.importorskip("rabbet.store")
 pytestmark = [pytest.mark.needs("cpu"), pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")]
@@ -24,3 +26,17 @@ def test_a_few(program, runs):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{runs} runs:" in done.stdout
+
+
+def test_folders_of_steps_that_changed_places(tmp_path):
+    checkpoints = rb.store.Checkpoints(tmp_path)
+    for step in (1, 2):
+        checkpoints.save(step, {"a": np.full(3, float(step))}, wait=True)
+    one, two = checkpoints.path(1), checkpoints.path(2)
+    one.rename(tmp_path / "between")
+    two.rename(one)
+    for read in (checkpoints.load, checkpoints.verify):
+        with pytest.raises(rb.store.CheckpointError, match="was saved as step 2"):
+            read(1)
+    one.rename(two)
+    assert checkpoints.load(2)["a"].tolist() == [2.0] * 3

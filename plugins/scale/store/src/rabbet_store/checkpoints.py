@@ -202,7 +202,7 @@ class Checkpoints:
 
     def _load(self, step, like, shardings, partial, plain):
         folder = self.path(step)
-        return State(step, manifest.read(folder), folder, like, shardings, partial, plain).finish()
+        return State(step, manifest.read(folder, step), folder, like, shardings, partial, plain).finish()
 
     @folded
     def verify(self, step: int | None = None) -> int:
@@ -212,7 +212,7 @@ class Checkpoints:
           CheckpointError: for what is missing or damaged; names the array and the file.
         """
         step = self._latest() if step is None else number(step, "step")
-        rows = manifest.read(self.path(step))["leaves"]
+        rows = manifest.read(self.path(step), step)["leaves"]
         for row in rows:
             if "value" not in row:
                 Reader(self.path(step), row).verify()

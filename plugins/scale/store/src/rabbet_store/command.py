@@ -68,12 +68,12 @@ def converted(checkpoints, args):
 def listing(checkpoints, steps, every_array):
     """Print what there is."""
     if every_array:
-        rows = manifest.read(checkpoints.path(steps[0]))["leaves"]
+        rows = manifest.read(checkpoints.path(steps[0]), steps[0])["leaves"]
         print_table(("leaf", "type", "chunks of"), [described(row) for row in rows])
         return 0
     table = []
     for step in steps:
-        body = manifest.read(checkpoints.path(step))
+        body = manifest.read(checkpoints.path(step), step)
         size = sum([nbytes(checkpoints.path(step))])
         table.append((str(step), str(len(body["leaves"])), f"{size:,}", str(body["processes"])))
     print_table(("step", "leaves", "bytes", "processes"), table)

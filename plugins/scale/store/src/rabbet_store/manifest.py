@@ -38,8 +38,10 @@ def write(folder, step, nodes, rows, facts):
     sync_folder(folder)
 
 
-def read(folder):
-    """The manifest of a checkpoint. Raises CheckpointError for one that is missing or damaged."""
+def read(folder, step):
+    """The manifest of the checkpoint of ``step``. Raises CheckpointError for one that is missing, damaged, or
+    of another step.
+    """
     path = Path(folder, NAME)
     try:
         whole = json.loads(content_of(path))
@@ -74,6 +76,11 @@ def read(folder):
         raise CheckpointError(
             f"the table of contents of a checkpoint says what cannot be: {path} ({error})"
         ) from None
+    if body["step"] != step:
+        raise CheckpointError(
+            f"{folder} holds what was saved as step {body['step']}: the folder was renamed or exchanged\n"
+            "  to fix: give it back the name of its step, or load it there and save it as another step"
+        )
     return body
 
 
