@@ -98,3 +98,38 @@ def test_environments_are_those_of_tox():
     table = text("CONTRIBUTING.md").partition("| environment |")[2].partition("\n\n")[0]
     told = {name for row in table.splitlines() for name in re.findall(r"`([\w-]+)`", row.partition(" | ")[0])}
     assert names == told
+
+
+def commands():
+    """`(page, words)` of each command line `rabbet ...` in a block of code."""
+    for page in PAGES:
+        for block in re.findall(
+            r"^```(?:console|bash|)\n(.*?)^```|((?:^    .*\n)+)", page.read_text(), re.M | re.S
+        ):
+            for line in "".join(block).replace("\\\n", " ").splitlines():
+                words = line.partition("#")[0].replace("$ ", "").split()
+                if words and words[0].rpartition("/")[2] == "rabbet":
+                    yield page.relative_to(ROOT), words[1:]
+
+
+def test_commands_that_pages_show_exist():
+    known = set()
+    for file in ROOT.glob("plugins/*/*/pyproject.toml"):
+        groups = tomllib.loads(file.read_text())["project"].get("entry-points", {})
+        known |= set(groups.get("rabbet.commands", {}))
+    sources = "".join(file.read_text() for file in ROOT.glob("plugins/*/*/src/**/*.py"))
+    told = list(commands())
+    assert len(told) > 20
+    wrong = [f"{page}: rabbet {' '.join(words)}" for page, words in told if words[0] not in known]
+    for page, words in told:
+        if words[0] not in ("run-jax", "launch"):  # what follows there may be the program's
+            options = [word for word in words if word.startswith("--") and f'"{word}"' not in sources]
+            wrong += [f"{page}: {words[0]} {option}" for option in options]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_that_is_not_run_can_be_read(page):
+    """Blocks marked `py` are parts of programs, or are run elsewhere (tutorials, several processes)."""
+    for block in re.findall(r"^```py\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        compile(block.replace("\n...\n", "\n"), str(page), "exec")

@@ -107,7 +107,7 @@ def arithmetic_lines(plan: Plan) -> list[str]:
 def estimate_lines(plan: Plan) -> list[str]:
     e = plan.estimate
     if e is None:
-        return ["  time        no estimate: nothing is published of this hardware"]
+        return ["  time        no estimate: no speeds are published for this hardware"]
     communication = in_seconds(sum(e.communication.values()))
     by_axis = ", ".join([f"{over(axes)} {in_seconds(s)}" for axes, s in e.communication.items()])
     busy = e.arithmetic / e.most if e.most else 0.0
