@@ -137,8 +137,9 @@ def log1p(graph, eqn, x):
     same = graph.node("Equal", less, one(graph, x, 0))
     large = graph.node("IsInf", graph.cast(u, np.float32))
     safe = graph.node("Where", same, one(graph, x), less)
-    exact = graph.node("Div", graph.node("Mul", graph.node("Log", u), x.name), safe)
-    return graph.node("Where", same, x.name, graph.node("Where", large, u, exact))
+    log = graph.node("Log", u)
+    exact = graph.node("Mul", log, graph.node("Div", x.name, safe))  # the quotient is near 1
+    return graph.node("Where", same, x.name, graph.node("Where", large, log, exact))
 
 
 @named("expm1")
