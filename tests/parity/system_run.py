@@ -34,9 +34,24 @@ def mk(shape=(4, 2), names=("x", "y"), t="Auto"):
     return jax.make_mesh(shape, names[: len(shape)], axis_types=(getattr(AxisType, t),) * len(shape))
 
 
+def explicit():
+    """Arrays over a mesh of 4 x 2 devices with axes of type Explicit, which is set: cut along both, along the
+    first dimension, a vector, whole; matrices, vectors, positions, images, a kernel.
+    """
+    jax.set_mesh(mk(t="Explicit"))
+    put = lambda x, *spec: jax.device_put(np.asarray(x, "f"), P(*spec))
+    rows, matrices = np.arange(32.0).reshape(8, 4), np.eye(4) * 5 + np.arange(128.0).reshape(8, 4, 4) / 100
+    images = put(np.arange(256.0).reshape(8, 4, 4, 2) / 100, "x")
+    return (
+        put(rows + 1, "x", "y"), put(rows + 1, "x"), put(np.arange(8), "x"), put(rows[:4]),
+        put(matrices, "x"), put(rows, "x"), jax.device_put(np.array([3, 1, 0, 2]), P()), images,
+        put(np.ones((3, 3, 2, 4)) / 9),
+    )  # fmt: skip
+
+
 CLASSES = (AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding, partial)
 MODULES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "operator": operator, "os": os, "tu": tu}
-NAMES = {**{each.__name__: each for each in CLASSES}, **MODULES, "P": P, "mk": mk}
+NAMES = {**{each.__name__: each for each in CLASSES}, **MODULES, "P": P, "mk": mk, "explicit": explicit}
 
 
 def plain(text):

@@ -59,7 +59,12 @@ class Config:
     def __init__(self, settings: Iterable[Setting | Alias] = ()) -> None:
         methods = {
             "__reduce__": lambda values: (operator.attrgetter("values"), (self,)),
-            "__getitem__": lambda values, name: getattr(self, name),  # as programs for JAX read them
+            # As programs for JAX read them.
+            "__getitem__": lambda values, name: getattr(self, name),
+            "__len__": lambda values: len(self.settings),
+            "__iter__": lambda values: iter(list(self.settings)),
+            "__contains__": lambda values, name: name in self.settings,
+            "__bool__": lambda values: True,
         }
         values = type("Values", (threading.local,), {"traced_key": None, **methods})()
         make_key = self._make_key

@@ -129,7 +129,7 @@ def obey_sharding(who: str, x: Value, sharding: Sharding | str | None, name: str
     if device is None:
         return x
     if isinstance(device, Sharding):
-        return device_put(x, device)
+        return tree.map(lambda leaf: device_put(leaf, device.written_out(typeof(leaf).ndim)), x)
     if any(type(leaf) is Tracer for leaf in tree.leaves(x)) and not is_only(device):
         raise NotImplementedError(
             f"{who}: {name} asks for {device} in a function that is traced, whose program runs on the device "

@@ -63,6 +63,10 @@ class Sharding:
     def refuse_others(self, others: Any) -> None:
         """As ``config.default_sharding``: refuse shardings of arguments that do not go with it."""
 
+    def written_out(self, ndim: int) -> Sharding:
+        """The same as results of ``ndim`` dimensions have it."""
+        return self
+
     def of_types(self, ndim: int) -> Any:
         """As ``config.default_sharding``: what the type of an array of which no dimension is cut says."""
         return self

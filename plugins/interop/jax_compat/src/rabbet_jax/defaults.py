@@ -50,6 +50,9 @@ def take_name():
     """
     import rabbet
     from rabbet.extend import transform
+    from rabbet.extend.primitive import ShapedArray
+    from rabbet.memory import Space
 
+    ShapedArray.memory_space = property(lambda aval: Space.Device if aval.memory is None else Space.Host)
     rabbet.Array.__module__ = "jax"
     transform.Tracer.__module__ = "jax.core"

@@ -101,7 +101,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         one. Numbers are stacked in any case. Global arrays need True, and come back whole.
 
     Returns:
-      a pytree of NumPy arrays.
+      a pytree of NumPy arrays; with several processes their 64-bit values are narrowed as those of arrays
+      are, with one they are what was given.
 
     Raises:
       ValueError: for global arrays without ``tiled=True``.
@@ -121,6 +122,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
                 )
             out = NamedSharding(Mesh(np.array(x.sharding.device_order, object), ("all",)), PartitionSpec())
             return np.asarray(rb.device_put(x, out))
+        if rb.process_count() == 1:  # nothing goes to devices, where 64 bits would be narrowed
+            return np.asarray(x) if tiled and np.ndim(x) else np.asarray(x)[np.newaxis]
         x = np.asarray(rb.device_put(x))
         return everywhere(over_processes(x), _join if tiled and x.ndim else _same)
 

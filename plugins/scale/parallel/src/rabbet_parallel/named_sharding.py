@@ -145,6 +145,15 @@ class NamedSharding(Sharding):
                     "  to fix: bring it there, rb.device_put(x, P(...)), or set its mesh around the call"
                 )
 
+    def written_out(self, ndim: int) -> Any:
+        """See ``Sharding.written_out``: over axes of type ``Explicit`` the spec names every dimension."""
+        spec = self._spec
+        if not self._mesh.explicit_axes or len(spec) >= ndim:
+            return self
+        return self.with_spec(
+            PartitionSpec(*self.entries(ndim), unreduced=spec.unreduced, reduced=spec.reduced)
+        )
+
     def of_types(self, ndim: int) -> Any:
         """See ``Sharding.of_types``: it is whole on the mesh that is set."""
         mesh = get_abstract_mesh()

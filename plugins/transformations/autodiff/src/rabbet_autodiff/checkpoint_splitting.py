@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rabbet.extend.functions import describe_function
 from rabbet.extend.passes import Equation, Jaxpr, Var, effects_of
 from rabbet.extend.primitive import call_op, to_memory
 from rabbet.extend.primitive import jit as jit_call
@@ -126,7 +127,14 @@ def recomputation(jaxpr: Any, wanted: Any, policy: Any) -> Any:
 
 def may_save(policy: Callable[..., Any], eqn: Equation) -> bool:
     """Whether the policy lets the results of an equation be kept; an ``Offloadable`` says where."""
-    return policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params)
+    answer = policy(eqn.op.primitive, *[v.aval for v in eqn.inputs], **eqn.op.params)
+    if isinstance(answer, (int, float, complex, str, bytes)) and not isinstance(answer, bool):
+        raise TypeError(
+            f"checkpoint: the policy {describe_function(policy)} returned {answer!r:.60} for "
+            f"{eqn.op.primitive.name}\n  to fix: return True to keep the results, False to compute them "
+            "again, or an Offloadable"
+        )
+    return answer
 
 
 def memory_to_keep_in(answer: bool, v: Var) -> Any:

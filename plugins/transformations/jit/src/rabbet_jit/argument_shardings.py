@@ -11,6 +11,7 @@ from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
 from rabbet.extend.primitive import to_memory
 from rabbet.extend.sharding import (
+    DeviceGroup,
     EverywhereSharding,
     Sharding,
     SingleDeviceSharding,
@@ -264,6 +265,19 @@ def places_for(program: Program, layouts: Any) -> Any:
     return sorted(found, key=repr)
 
 
+def unread(program: Program, leaves: Any) -> Any:
+    """The numbers of committed arguments on one device that no operation reads and no result is: they may lie
+    anywhere.
+    """
+    jaxpr = program.closed.jaxpr
+    apart = {x.spec.device for x in leaves if x.spec.committed and x.spec.layout is None}
+    if len(apart) < 2:
+        return ()
+    read = {v for eqn in jaxpr.equations for v in eqn.inputs}.union(jaxpr.outvars)
+    unused = [i for i, v in enumerate(jaxpr.invars[: len(leaves)]) if v not in read]
+    return [i for i in unused if leaves[i].spec.committed and leaves[i].spec.layout is None]
+
+
 def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     """Bring arguments to one place: that of the committed ones and of the shardings within the program.
 
@@ -273,7 +287,15 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     places = places_for(program, jitted.layouts)
     if jitted.device is not None and not places:
         return jitted.device, True, bring_to(leaves, jitted.device)
+    given, aside = leaves, () if jitted.keep_unused else unread(program, leaves)
+    leaves = [None if i in aside else x for i, x in enumerate(leaves)]
     place, committed = common_device(leaves, jitted.fun, name, places=places)
+    if type(place) is DeviceGroup and aside:  # the shardings of all arguments are part of its program
+        leaves = given
+        place, committed = common_device(leaves, jitted.fun, name, places=places)
+    elif aside:
+        brought = iter(bring_to([x for x in leaves if x is not None], place))
+        return place, committed, [x if i in aside else next(brought) for i, x in enumerate(given)]
     leaves, default = bring_to(leaves, place), config.default_sharding
     if not places and default is not None and place is default.group:
         default.refuse_others([x.spec.layout for x in leaves])

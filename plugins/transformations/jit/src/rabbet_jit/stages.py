@@ -326,6 +326,13 @@ class Compiled(Measures, Stage):
         return tree.unflatten(self.out_tree, [s.public for s in outs])
 
     @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the result, and how it lies."""
+        infos, shardings = tree.leaves(super().out_info), tree.leaves(self.output_shardings)
+        outs = [x.update(sharding=s) for x, s in zip(infos, shardings, strict=True)]
+        return tree.unflatten(self.out_tree, outs)
+
+    @property
     def input_formats(self) -> Any:
         """How the arguments lie, a ``Format`` (layout and sharding) each: ``(args, kwargs)``."""
         from rabbet_jit import layouts  # few programs ask, and loading it would count in the first trace

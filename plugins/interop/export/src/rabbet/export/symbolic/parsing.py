@@ -110,6 +110,11 @@ def symbolic_shape(
         reader.take(")")
     if not reader.done():
         raise reader.error("a comma or an operator")
+    for i, (dim, known) in enumerate(zip(dims, like or (), strict=False)):
+        if isinstance(dim, int) and isinstance(known, int) and dim != known:
+            raise ValueError(
+                f"the shape {reader.text!r} has {dim} for dimension {i}, which is {known} in `like`, {like}"
+            )
     return tuple(dims)
 
 

@@ -1,0 +1,43 @@
+"""Arguments that nothing reads may lie on another device; what was compiled says how its results lie."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import rabbet as rb
+
+PROGRAM = """
+import numpy as np
+import rabbet as rb
+
+a, b = [rb.device_put(np.arange(3, dtype=np.float32), device) for device in rb.devices()]
+f = rb.jit(lambda a, b: b + 1)
+for _ in range(2):
+    out = f(a, b)
+    assert out.tolist() == [1, 2, 3] and out.devices() == {rb.devices()[1]}
+assert rb.jit(lambda a, b: a + 1)(a, b).devices() == {rb.devices()[0]}
+kept = rb.jit(lambda a, b: a, keep_unused=True)
+for refused in (kept, rb.jit(lambda a, b: (a, b)), rb.jit(lambda a, b: a + b)):
+    try:
+        refused(a, b)
+    except ValueError as error:
+        assert "different devices" in str(error)
+    else:
+        raise AssertionError(refused)
+"""
+
+
+@pytest.mark.needs("cpu")
+def test_what_nothing_reads_may_lie_elsewhere():
+    env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_what_was_compiled_says_where_results_lie():
+    x = rb.device_put(1.0)
+    compiled = rb.jit(lambda x: {"y": x + 1}).lower(x).compile()
+    assert compiled.out_info["y"].sharding == x.sharding
