@@ -253,5 +253,5 @@ def test_they_are_found_beside_the_names():
 @pytest.mark.parametrize("answer", [3, "keep", 1.0])
 def test_a_policy_that_answers_neither_yes_nor_no(answer):
     f = rb.checkpoint(lambda x: lax.sin(lax.sin(x)), policy=lambda *_, **params: answer)
-    with pytest.raises(TypeError, match=r"the policy .* returned .*True to keep"):
+    with pytest.raises(TypeError, match=r"the policy .* returned "):
         rb.grad(f)(1.0)

@@ -3,6 +3,7 @@ of the package that classes of arrays belong to.
 """
 
 import os
+from typing import Any
 
 DEFAULTS = {
     # A 64-bit dtype that is written out means 32 bits, with a warning, unless jax_enable_x64 is set.
@@ -44,6 +45,13 @@ def take_words():
         getattr(errors, name).afterword = words
 
 
+def memory_space(aval):
+    """The kind of memory in which values of a type lie, as JAX's types tell it."""
+    from rabbet.memory import Space
+
+    return Space.Device if aval.memory is None else Space.Host
+
+
 def take_name():
     """Let the classes of arrays and tracers say that they belong to ``jax``: opt_einsum, autoray and others
     choose their backend by that word. They are found under these names too, so that classes can be pickled.
@@ -51,8 +59,8 @@ def take_name():
     import rabbet
     from rabbet.extend import transform
     from rabbet.extend.primitive import ShapedArray
-    from rabbet.memory import Space
 
-    ShapedArray.memory_space = property(lambda aval: Space.Device if aval.memory is None else Space.Host)
+    types: Any = ShapedArray
+    types.memory_space = property(memory_space)
     rabbet.Array.__module__ = "jax"
     transform.Tracer.__module__ = "jax.core"
