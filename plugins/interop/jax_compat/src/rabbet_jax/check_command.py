@@ -95,7 +95,7 @@ def rewrite(path, apply, as_json):
         rewritten("")
     except ModuleNotFoundError as error:
         print(
-            f"rabbet check --rewrite needs {error.name}: pip install 'rabbet-jax-compat[check]'",
+            f"rabbet check --rewrite needs {error.name}: python -m pip install {error.name}",
             file=sys.stderr,
         )
         return 2
