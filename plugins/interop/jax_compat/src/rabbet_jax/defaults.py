@@ -47,9 +47,9 @@ def take_words():
 
 def memory_space(aval):
     """The kind of memory in which values of a type lie, as JAX's types tell it."""
-    from rabbet.memory import Space
+    import rabbet as rb
 
-    return Space.Device if aval.memory is None else Space.Host
+    return rb.memory.Space.Device if aval.memory is None else rb.memory.Space.Host
 
 
 def take_name():
