@@ -1,21 +1,24 @@
 """Write docs/collectives.md: what training steps send in each layout, under Rabbet and under JAX.
 
-    python tools/write/collectives.py [v5e:2x4 ...]
+    python tools/write/collectives.py [--check] [v5e:2x4 ...]
 
 Compiles the programs of tests/parity/layouts.py for eight CPU devices, and for each topology that is named
-(whose compiler has to be installed): minutes. jax has to be installed, as for the parity tests.
+(whose compiler has to be installed): minutes. With --check the page is compared, and not written. jax has to
+be installed, as for the parity tests.
 """
 
 import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
     "# What layouts send\n\n"
-    "Made by `tools/write/collectives.py`; do not edit. One step of gradient descent of each model over "
+    f"Made by `tools/write/collectives.py` with jaxlib {version('jaxlib')}; do not edit. "
+    "One step of gradient descent of each model over "
     "eight devices, compiled: collective operations of one device as their number and their bytes (those "
     "that it puts in, or gets out where these are more), loops as often as they run. The programs are in "
     "`tests/parity/layouts.py`; a test compares the bytes of some of them with JAX's at each change, and an "
@@ -59,9 +62,15 @@ def table(topology):
     return lines
 
 
-def main(topologies):
+def main(arguments):
+    topologies = [a for a in arguments if a != "--check"]
     lines = [HEAD.rstrip("\n"), *[line for t in ("", *topologies) for line in table(t)]]
-    (ROOT / "docs/collectives.md").write_text("\n".join(lines) + "\n")
+    page, text = ROOT / "docs/collectives.md", "\n".join(lines) + "\n"
+    if "--check" not in arguments:
+        page.write_text(text)
+    elif page.read_text() != text:
+        again = " ".join(topologies)
+        sys.exit(f"docs/collectives.md is out of date: run python tools/write/collectives.py {again}")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,10 @@ class Served(types.ModuleType):
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
     def __dir__(self):
-        public = {name for source in self._sources for name in dir(source) if not name.startswith("_")}
+        public = {
+            name for source in self._sources for name in dir(source)
+            if not name.startswith("_") and not _goes_by_another_name(vars(source).get(name))
+        }  # fmt: skip
         return sorted(public | {name for name in _namespace(self) if not name.startswith("_")})
 
 
@@ -106,6 +109,11 @@ def _can_be_read(module, name):
         return hasattr(module, name)
     except PluginError:
         return False
+
+
+def _goes_by_another_name(value):
+    """Whether it is a module of ours, which another one imports."""
+    return isinstance(value, types.ModuleType) and _ours(value)
 
 
 def _ours(module):

@@ -60,7 +60,8 @@ class Overlapped:
     @property
     def hidden(self) -> float:
         """The seconds for which the device did something else."""
-        return max(0.0, self.seconds - self.waited)
+        found = self.seconds - self.waited
+        return found if found > 1e-9 * self.seconds else 0.0  # sums are rounded
 
     @property
     def mostly(self) -> str:

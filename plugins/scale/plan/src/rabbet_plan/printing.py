@@ -213,7 +213,7 @@ def in_seconds(seconds: float) -> str:
     for size, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.2g} us"
+    return f"{seconds * 1e6:.2g} us" if seconds else "0 s"
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
