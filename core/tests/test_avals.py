@@ -182,8 +182,3 @@ def test_every_core_dtype_has_an_aval():
         aval = ShapedArray((1,), name)
         assert aval.dtype == np.dtype(name)
         assert dtypes.mlir_name(aval.dtype) in aval.mlir
-
-
-def test_an_array_is_made_of_itself():
-    aval = ShapedArray((3,), "float32")
-    assert aval.lo_ty() == [aval] and aval.lower_val(7) == [7] and aval.raise_val(7) == 7

@@ -154,3 +154,28 @@ def test_such_a_comparison_is_found(line):
 )
 def test_what_stands_beside_a_primitive_is_none(line):
     assert list(offences(line)) == []
+
+
+# JAX's words for members of core's central classes: jax_compat gives them, by ``second_names``.
+ANOTHERS_WORDS = {
+    "bind", "impl", "bind_with_trace", "get_bind_params", "lo_ty", "lower_val", "raise_val",
+    "at_least_vspace", "_trace", "main",
+}  # fmt: skip
+
+
+CENTRAL = ("rules/primitive.py", "program/avals.py", "trace/interpreter.py", "trace/tracer.py")
+
+
+@pytest.mark.parametrize("file", CENTRAL)
+def test_central_classes_have_no_words_of_another_library(file):
+    members = {
+        name
+        for cls in ast.walk(ast.parse((CORE / file).read_text())) if isinstance(cls, ast.ClassDef)
+        for node in cls.body
+        for name in (
+            [node.name] if isinstance(node, ast.FunctionDef)
+            else [t.id for t in node.targets if isinstance(t, ast.Name)]
+            if isinstance(node, ast.Assign) else []
+        )
+    }  # fmt: skip
+    assert members and not members & ANOTHERS_WORDS

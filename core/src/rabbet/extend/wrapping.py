@@ -9,6 +9,7 @@ from rabbet.lax.promotion import rank_promotion
 from rabbet.lax.refusals import unknown
 from rabbet.lowering.attributes import operation_attributes
 from rabbet.messages.function_names import name_of, under_name, wraps
+from rabbet.messages.second_names import second_names
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import enter_scope, is_internal, leave_scope, short_path, stacklevel
 from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
@@ -25,6 +26,7 @@ __all__ = [
     "name_of",
     "operation_attributes",
     "rank_promotion",
+    "second_names",
     "short_path",
     "stacklevel",
     "under_name",

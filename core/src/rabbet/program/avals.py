@@ -179,22 +179,6 @@ class ShapedArray:
             return self.strong()
         return ShapedArray(self.shape, dtypes.float0)
 
-    at_least_vspace = to_tangent_aval  # as libraries for JAX call it too
-
-    def lo_ty(self) -> list[ShapedArray]:
-        """The types of the arrays that a value of this type is made of: this one. Libraries for JAX have
-        types of their own, whose values are made of several arrays, and ask all types alike.
-        """
-        return [self]
-
-    def lower_val(self, value: int) -> list[int]:
-        """The arrays that a value of this type is made of."""
-        return [value]
-
-    def raise_val(self, value: int) -> int:
-        """The value that is made of these arrays."""
-        return value
-
     @property
     def sharding(self) -> Unplaced:
         """How axes of a mesh that are part of the type cut its dimensions."""

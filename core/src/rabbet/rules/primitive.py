@@ -221,27 +221,11 @@ class Primitive:
 
     __signature__ = CallSignature()
 
-    def bind(self, *args: Any, **params: Any) -> Any:
-        """The same as calling it, as programs written for JAX do; programs among ``params`` may be closed."""
-        if "body" in self.kinds:
-            args, params = captures.as_operands(self, args, params)
-        return self(*args, **params)
-
-    impl = bind
-
-    def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
-        """``bind`` with ``trace`` as the current interpreter; ``rest`` are the operands' types, which JAX
-        gives, and the parameters as a dict.
+    def open_programs(self, args: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Operands and parameters as a call takes them, of parameters whose programs may be closed: what
+        those have captured are operands then.
         """
-        outer, context.interpreter = context.interpreter, trace
-        try:
-            return self(*args, **rest[-1])
-        finally:
-            context.interpreter = outer
-
-    def get_bind_params(self, params: Any) -> Any:
-        """The keywords with which ``bind`` makes an equation of these parameters again."""
-        return dict(params)
+        return captures.as_operands(self, args, params) if "body" in self.kinds else (args, params)
 
     def op(self, **params: Any) -> Any:
         """The operator of this primitive with ``params``; the same object for equal hashable params."""

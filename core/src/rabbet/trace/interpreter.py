@@ -95,8 +95,6 @@ class Interpreter:
     # payloads of the other.
     outermost = True
 
-    main = property(lambda self: self, doc="Itself, for programs that ask a trace which one it belongs to.")
-
     def lift(self, value: Any) -> Any:
         """The payload of a value that this interpreter has not touched."""
         raise NotImplementedError(

@@ -55,8 +55,6 @@ class Tracer:
     def __deepcopy__(self, memo: dict[Any, Any]) -> Value:
         return self
 
-    _trace = property(lambda self: self.interpreter, doc="The interpreter, by JAX's name.")
-
     def __repr__(self) -> str:
         shown = getattr(self.interpreter, "shown", None)
         text = None if shown is None or not self.interpreter.alive else shown(self.payload)

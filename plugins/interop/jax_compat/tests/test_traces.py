@@ -108,3 +108,19 @@ def test_what_quax_reads_of_a_trace():
         with private.set_current_trace(trace):
             out = jnp.sin(CountedTracer(trace, X, 0))
     assert trace.full_raise(out) is out and trace.full_raise(1.0) == 1.0 and out.count == 1
+
+
+def test_an_array_is_made_of_itself():
+    aval = jax.typeof(jnp.ones(3))
+    assert aval.lo_ty() == [aval] and aval.lower_val(7) == [7] and aval.raise_val(7) == 7
+
+
+def test_words_are_given_once_and_replace_nothing():
+    from rabbet.extend.primitive import Primitive
+    from rabbet.extend.wrapping import second_names
+    from rabbet_jax.second_names import bind, take_second_names
+
+    take_second_names()
+    assert Primitive.bind is Primitive.impl is bind
+    with pytest.raises(ValueError, match="has a 'op' itself"):
+        second_names(Primitive, {"op": bind})

@@ -238,6 +238,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             take_defaults()
             take_name()
             take_words()
+            from rabbet_jax.second_names import take_second_names  # loads what it names
+
+            take_second_names()
             sys.modules[module.__name__] = module
             for name in AT_ONCE:
                 _import_if_there(f"jax.{name}")

@@ -14,6 +14,8 @@ from rabbet.extend.functions import is_evaluating
 from rabbet.extend.primitive import Batched, Dual, Linear, Zero, write_python_call
 from rabbet.extend.transform import is_tracer, typeof, with_interpreter
 
+from rabbet_jax import second_names
+
 
 class Primitive(primitives.Primitive):
     """``Primitive(name)``, to be completed by ``def_impl``, ``def_abstract_eval`` and the tables."""
@@ -69,8 +71,7 @@ class Primitive(primitives.Primitive):
             return self._implementation(*args, **params)
         return self(*args, **params)
 
-    def get_bind_params(self, params):
-        return dict(params)
+    get_bind_params, bind_with_trace = second_names.get_bind_params, second_names.bind_with_trace
 
 
 class Table:

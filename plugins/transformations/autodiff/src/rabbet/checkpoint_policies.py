@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rabbet_autodiff.primitives.checkpoint import name as name_p
+
 from rabbet.extend.functions import folded, public_module
+from rabbet.extend.primitive import dot_general
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Primitive, ShapedArray
@@ -25,9 +28,6 @@ __all__ = [
     "offload_dot_with_no_batch_dims", "save_and_offload_only_these_names", "save_any_names_but_these",
     "save_anything_except_these_names", "save_from_both_policies", "save_only_these_names",
 ]  # fmt: skip
-
-DOTS = frozenset(["dot_general", "conv_general_dilated", "ragged_dot_general"])
-
 
 class Offloadable(NamedTuple):
     """What a policy returns for results that are kept in another memory.
@@ -71,14 +71,15 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 def dots_saveable(primitive: Any, *_: ShapedArray, **__: Any) -> bool:
-    """Keep the results of products of matrices and of convolutions.
+    """Keep the results of products of matrices and of convolutions: of all primitives that declare to be
+    bilinear, but for elementwise products.
 
     Example:
       >>> f = rb.checkpoint(lambda x: rnp.sin(x @ x), policy=rb.checkpoint_policies.dots_saveable)
       >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
       Array([[1.0806046]], dtype=float32)
     """
-    return primitive.name in DOTS
+    return "bilinear" in primitive.kinds and "elementwise" not in primitive.kinds
 
 
 def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> bool:
@@ -90,7 +91,7 @@ def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> 
       >>> rb.grad(lambda x: f(x).sum())(rnp.ones((1, 1)))
       Array([[1.0806046]], dtype=float32)
     """
-    if primitive.name != "dot_general":
+    if primitive is not dot_general:
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch
@@ -133,7 +134,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., A
       Array(1., dtype=float32, weak_type=True)
     """
     names = _names("save_anything_except_these_names", names_not_to_save)
-    return lambda primitive, *_, **params: primitive.name != "name" or params["name"] not in names
+    return lambda primitive, *_, **params: primitive is not name_p or params["name"] not in names
 
 
 @folded
@@ -148,7 +149,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
       Array(1., dtype=float32, weak_type=True)
     """
     names = _names("save_any_names_but_these", names_not_to_save)
-    return lambda primitive, *_, **params: primitive.name == "name" and params["name"] not in names
+    return lambda primitive, *_, **params: primitive is name_p and params["name"] not in names
 
 
 @folded
@@ -163,7 +164,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
       Array(1., dtype=float32, weak_type=True)
     """
     names = _names("save_only_these_names", names_which_can_be_saved)
-    return lambda primitive, *_, **params: primitive.name == "name" and params["name"] in names
+    return lambda primitive, *_, **params: primitive is name_p and params["name"] in names
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,7 +218,7 @@ def save_and_offload_only_these_names(
         )
 
     def policy(primitive: Primitive, *_: Any, **params: Any) -> Any:
-        if primitive.name != "name":
+        if primitive is not name_p:
             return False
         return there if params["name"] in offloaded else params["name"] in saved
 

@@ -250,7 +250,6 @@ class AbstractRef(Cell):
     shape = property(lambda self: self.type.shape, doc="The shape of its values.")
     dtype = property(lambda self: self.type.dtype, doc="The dtype of its values.")
     ndim = property(lambda self: self.type.ndim, doc="The number of dimensions.")
-    lo_ty, lower_val, raise_val = ShapedArray.lo_ty, ShapedArray.lower_val, ShapedArray.raise_val
 
     def __eq__(self, other):
         return type(other) is AbstractRef and self.type == other.type
