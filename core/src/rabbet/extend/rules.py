@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rabbet.lowering.constants import dense
+from rabbet.lowering.custom_calls import mlir_string
 from rabbet.lowering.operation import Site
 from rabbet.primitives.attributes import int_array, int_list
 from rabbet.primitives.basic_reductions import extreme
@@ -36,6 +37,7 @@ __all__ = [
     "int_array",
     "int_list",
     "less_than_a_byte",
+    "mlir_string",
     "no_effects",
     "real_dtype",
     "same_dtype",

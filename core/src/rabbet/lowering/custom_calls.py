@@ -73,7 +73,7 @@ def call_text(
         *(
             ["api_version = 4 : i32", f"backend_config = {{{_dictionary(attributes)}}}"]
             if config is None
-            else ["api_version = 1 : i32", f"backend_config = {quoted(config)}"]
+            else ["api_version = 1 : i32", f"backend_config = {mlir_string(config)}"]
         ),
         *([_dictionary(properties, str)] if properties else []),
         f"operand_layouts = [{', '.join(map(layout_text, ins))}]",
@@ -104,17 +104,23 @@ def layout_text(dimensions: tuple[int, ...]) -> str:
 
 def symbol(name: str) -> str:
     """The name of a function behind the @ of a call."""
-    return name if re.fullmatch(r"[A-Za-z_][\w.$]*", name) else quoted(name)
+    return name if re.fullmatch(r"[A-Za-z_][\w.$]*", name) else mlir_string(name)
 
 
-def quoted(text: bytes | str) -> str:
-    """Text, or bytes, between quotes as MLIR reads it: what is not printable stands as two digits."""
+def mlir_string(text: bytes | str) -> str:
+    r"""Text, or bytes, between quotes as MLIR reads it: what is not plain ASCII stands as two digits a byte.
+
+    Example:
+      >>> from rabbet.extend.rules import mlir_string
+      >>> print(mlir_string('50 % "au lait"'))
+      "50 % \22au lait\22"
+    """
     data = text.encode() if isinstance(text, str) else text
     plain = lambda b: 32 <= b < 127 and b not in b'"\\'
     return '"' + "".join([chr(b) if plain(b) else f"\\{b:02X}" for b in data]) + '"'
 
 
-def _dictionary(attributes: dict[Any, Any], text: Any = quoted) -> str:
+def _dictionary(attributes: dict[Any, Any], text: Any = mlir_string) -> str:
     return ", ".join([f"{name} = {_attribute(value, text)}" for name, value in attributes.items()])
 
 
@@ -137,7 +143,7 @@ def _attribute(value: Any, text: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, bytes):
-        return quoted(value)
+        return mlir_string(value)
     if isinstance(value, (np.integer, np.floating)):
         return f"{_number(value)} : {_element(value.dtype)}"
     if isinstance(value, int):

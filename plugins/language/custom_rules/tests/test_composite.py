@@ -43,7 +43,7 @@ def test_a_composite_keeps_its_name_attributes_and_version():
     for part in (
         "a = 2 : i64",
         "b = true",
-        'c = "say \\"x\\""',
+        'c = "say \\22x\\22"',
         "d = [1.5",
         "e = 3 : i8",
         "g = {h = 1 : i64}",

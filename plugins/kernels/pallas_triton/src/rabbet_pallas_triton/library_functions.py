@@ -2,6 +2,7 @@
 
 from rabbet.experimental.pallas.targets import Rules
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.rules import mlir_string
 
 RULES = Rules()
 # By primitive: the function's name in libdevice, to which "f" is added for 32 bits.
@@ -39,10 +40,7 @@ def assembly(walker, equation, *operands):
     shape = outs[0].shape
     given = [walker.spread(x, v.aval, shape) for x, v in zip(operands, equation.inputs, strict=True)]
     types = ", ".join([walker.type(v.aval, shape) for v in equation.inputs])
-    asm, constraints = [
-        params[n].replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
-        for n in ("asm", "constraints")
-    ]
+    asm, constraints = [mlir_string(params[n])[1:-1] for n in ("asm", "constraints")]
     base = walker.fresh()
     many = len(outs)
     said = f'constraints = "{constraints}", packed_element = {params["pack"]} : i32, pure = true'

@@ -4,13 +4,11 @@ Transformations see the operations of the program. Lowering writes StableHLO's `
 that knows the name may replace; any other one compiles the program.
 """
 
-import json
-
 import numpy as np
 from rabbet import dtypes
 from rabbet.extend.passes import evaluate
 from rabbet.extend.primitive import Primitive
-from rabbet.extend.rules import dense
+from rabbet.extend.rules import dense, mlir_string
 
 
 def composite_aval(*avals, jaxpr, name, version, attributes):
@@ -40,7 +38,7 @@ def lower_composite(op, *names):
         settings.append(f"version = {op['version']} : i32")
     ins, outs = (", ".join([a.mlir for a in avals]) for avals in (op.in_avals, op.out_avals))
     text = (
-        f"stablehlo.composite {json.dumps(op['name'])} {', '.join(names)} {{{', '.join(settings)}}} : "
+        f"stablehlo.composite {mlir_string(op['name'])} {', '.join(names)} {{{', '.join(settings)}}} : "
         f"({ins}) -> {outs if len(op.out_avals) == 1 else f'({outs})'}"
     )
     return [op.emit(text)] if len(op.out_avals) == 1 else op.emit_many(text, len(op.out_avals))
@@ -55,7 +53,7 @@ def attribute(value):
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value)
+        return mlir_string(value)
     if isinstance(value, int):
         return f"{value} : i64"
     if isinstance(value, float):

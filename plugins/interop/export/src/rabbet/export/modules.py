@@ -15,6 +15,7 @@ from rabbet.extend.backend import lower_program
 from rabbet.extend.native import foreign_functions
 from rabbet.extend.passes import Jaxpr, Var, consts_as_inputs
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.rules import mlir_string
 from rabbet.extend.sharding import EverywhereSharding
 
 CALLED = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(|call_target_name = "([^"]+)"')
@@ -173,12 +174,11 @@ class Main:
             f"Input shapes do not match the polymorphic shapes specification. {what}. Using the following "
             f"polymorphic shapes specifications: {shapes}."
         )
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         names = ", ".join([condition, *[v.name for v in values]])
         types = ", ".join(["tensor<i1>", *["tensor<i32>"] * len(values)])
         self.lines.append(
             f"stablehlo.custom_call @shape_assertion({names}) {{api_version = 2 : i32, "
-            f'error_message = "{quoted}", has_side_effect = true}} : ({types}) -> ()'
+            f'error_message = {mlir_string(text)}, has_side_effect = true}} : ({types}) -> ()'
         )
 
     def choose(self, parts, which, consts):

@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 from rabbet.extend.native import all_native_calls
+from rabbet.extend.rules import mlir_string
 
 CONFIG = re.compile(
     r'(custom_call @(?:"(?P<quoted>[^"]+)"|(?P<bare>[\w$.]+))\([^\n]*?backend_config = ")'
@@ -26,7 +27,7 @@ def rewritten(forms, found):
     target = found["quoted"] or found["bare"]
     for calls in forms:
         if calls.knows(target):
-            return found[1] + escaped(calls.stable(plain(found["config"])))
+            return found[1] + mlir_string(calls.stable(plain(found["config"])))[1:-1]
     return found[0]
 
 
@@ -38,13 +39,6 @@ def plain(text):
         return bytes([int(found[1], 16)]) if named is None else named
 
     return ESCAPED.sub(byte, text.encode()).decode()
-
-
-def escaped(text):
-    """A text as it stands between the quotes of a string of MLIR."""
-    return "".join(
-        chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode()
-    )  # fmt: skip
 
 
 __all__ = ["in_stable_form"]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from rabbet.extend.functions import source_position
+from rabbet.extend.rules import mlir_string
 
 ELEMENTS = {
     "bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32",
@@ -56,8 +57,7 @@ def location(where):
     found = None if where is None else source_position(where)
     if found is None:
         return ""
-    file = str(found.file).replace("\\", "\\5C").replace('"', "\\22")
-    return f' loc("{file}":{found.line}:{found.column or 0})'
+    return f' loc({mlir_string(str(found.file))}:{found.line}:{found.column or 0})'
 
 
 def column(value, dtype):

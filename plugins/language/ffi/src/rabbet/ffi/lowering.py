@@ -7,6 +7,7 @@ import numpy as np
 
 from rabbet.extend.native import all_native_calls, registered_targets
 from rabbet.extend.primitive import row_major
+from rabbet.extend.rules import mlir_string
 from rabbet.ffi.registration import PLATFORMS
 
 
@@ -93,9 +94,9 @@ def call_text(
             )
         attributes = ""
     if isinstance(attributes, str):
-        config = quoted(attributes)
+        config = mlir_string(attributes)
     else:
-        config = f"{{{', '.join(f'{quoted(k)} = {attribute(v)}' for k, v in attributes.items())}}}"
+        config = f"{{{', '.join(f'{mlir_string(k)} = {attribute(v)}' for k, v in attributes.items())}}}"
     fields = [f"api_version = {api_version} : i32", f"backend_config = {config}"]
     if has_side_effect:
         fields.append("has_side_effect = true")
@@ -114,7 +115,7 @@ def call_text(
     types = ", ".join([a.mlir for a in out_avals])
     ins = ", ".join([a.mlir for a in in_avals])
     return (
-        f"stablehlo.custom_call @{quoted(target)}({', '.join(names)}) {{{', '.join(fields)}}} : "
+        f"stablehlo.custom_call @{mlir_string(target)}({', '.join(names)}) {{{', '.join(fields)}}} : "
         f"({ins}) -> {types if len(out_avals) == 1 else f'({types})'}"
     )
 
@@ -141,22 +142,12 @@ def layout(order):
     return f"dense<{shown}> : tensor<{len(order)}xindex>"
 
 
-def quoted(text):
-    """A text in MLIR's quotes."""
-    escaped = "".join(c if c.isprintable() and c not in '\\"' and ord(c) < 128 else escape(c) for c in text)
-    return f'"{escaped}"'
-
-
-def escape(character):
-    return "".join(f"\\{byte:02X}" for byte in character.encode())
-
-
 def attribute(value):
     """An attribute of a call: bool, int (64 bits), float (64 bits), NumPy scalars and arrays of their own
     width, text, and sequences and dicts of these.
     """
     if isinstance(value, str):
-        return quoted(value)
+        return mlir_string(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -178,7 +169,7 @@ def attribute(value):
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(attribute, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{quoted(k)} = {attribute(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{mlir_string(k)} = {attribute(v)}' for k, v in value.items())}}}"
     raise TypeError(
         f"an attribute is a bool, a number, a NumPy array, a text, or a tuple or dict of these, got "
         f"{type(value).__name__} {value!r:.40}"
