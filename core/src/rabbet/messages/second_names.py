@@ -10,11 +10,11 @@ import inspect
 from typing import Any
 
 
-def second_names(cls: type, members: dict[str, Any]) -> None:
+def second_names(kind: type, members: dict[str, Any]) -> None:
     """Give a class members under the names that another library has for what it does.
 
     Args:
-      cls: a class, such as ``Primitive``. Its subclasses have the names too.
+      kind: a class, such as ``Primitive``. Its subclasses have the names too.
       members: by name, a function, a property or another attribute.
 
     Raises:
@@ -30,11 +30,11 @@ def second_names(cls: type, members: dict[str, Any]) -> None:
       'brown'
     """
     for name, member in members.items():
-        known = inspect.getattr_static(cls, name, None)
+        known = inspect.getattr_static(kind, name, None)
         if known is not None and known is not member:
-            raise ValueError(f"{cls.__name__} has a {name!r} itself, which another library's word would hide")
+            raise ValueError(f"{kind.__name__} has a {name!r} itself, which another library's word would hide")
     for name, member in members.items():
-        setattr(cls, name, member)
+        setattr(kind, name, member)
 
 
 __all__ = ["second_names"]

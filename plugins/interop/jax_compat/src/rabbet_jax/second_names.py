@@ -60,8 +60,8 @@ def at_least_vspace(self: ShapedArray) -> ShapedArray:
 _trace = property(lambda self: self.interpreter, doc="The interpreter.")
 main = property(lambda self: self, doc="Itself, for programs that ask a trace which one it belongs to.")
 
-OF_VALUES = {"lo_ty": lo_ty, "lower_val": lower_val, "raise_val": raise_val}
-NAMES = {
+OF_VALUES: dict[str, Any] = {"lo_ty": lo_ty, "lower_val": lower_val, "raise_val": raise_val}
+NAMES: dict[type, dict[str, Any]] = {
     Primitive: {
         "bind": bind, "impl": bind, "bind_with_trace": bind_with_trace, "get_bind_params": get_bind_params,
     },
