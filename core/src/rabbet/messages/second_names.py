@@ -32,7 +32,7 @@ def second_names(kind: type, members: dict[str, Any]) -> None:
     for name, member in members.items():
         known = inspect.getattr_static(kind, name, None)
         if known is not None and known is not member:
-            raise ValueError(f"{kind.__name__} has a {name!r} itself, which another library's word would hide")
+            raise ValueError(f"{kind.__name__} has a {name!r} itself, which this name would hide")
     for name, member in members.items():
         setattr(kind, name, member)
 
