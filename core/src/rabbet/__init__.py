@@ -46,6 +46,9 @@ from rabbet.runtime.transfer import device_put
 from rabbet.runtime.execution.effects import effects_barrier
 from rabbet.lax.indexing.dynamic_slices import ds
 
+from rabbet.plugins.missing_modules import install as _name_missing_modules
+
+_name_missing_modules()
 composition.compose()
 _own = frozenset(globals())  # what core has itself, before plugins add their names
 

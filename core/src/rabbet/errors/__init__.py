@@ -36,6 +36,7 @@ __all__ = [
     "JaxRuntimeError",
     "JaxprTypeError",
     "KeyReuseError",
+    "MissingModuleError",
     "MissingPluginError",
     "MissingRule",
     "NestingError",
@@ -133,6 +134,16 @@ class MissingPluginError(PluginError, AttributeError):
       >>> hasattr(rb, "no_such_function")
       False
       >>> issubclass(rb.errors.MissingPluginError, AttributeError)
+      True
+    """
+
+
+class MissingModuleError(PluginError, ModuleNotFoundError):
+    """``import rabbet.random``, or ``from rabbet import grad``, where the package that has it is not
+    installed. The message names it. The attribute ``name`` is the module's, as ever.
+
+    Example:
+      >>> issubclass(rb.errors.MissingModuleError, ModuleNotFoundError)
       True
     """
 

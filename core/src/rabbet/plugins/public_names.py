@@ -73,6 +73,21 @@ def names(manager: PluginManager | None = None, within: str = "") -> list[str]:
     return [short for namespace, _, short in found if namespace == within]
 
 
+def missing_module(name: str) -> str | None:
+    """What to say where ``import rabbet.<name>`` finds no module; None where no more is known than that."""
+    namespace, _, short = name.rpartition(".")
+    home = catalogue.provider(GROUP, name) or catalogue.provider(GROUP, name.partition(".")[0])
+    if home is not None and not _installed(home):
+        return (
+            f"rabbet.{name} is provided by the package {home}, which is not installed\n"
+            f"  to fix: {installing.command(home)}"
+        )
+    place = None if namespace else names_of_jax.place(short)
+    if place is not None:
+        return f"No module named 'rabbet.{name}'; the name is JAX's. Here: {place}"
+    return None
+
+
 def is_core_module(name: str) -> bool:
     """Whether core has a module of this name, which no plugin can then offer."""
     # `from rabbet import extend` asks for the attribute before Python looks for the file, and that must not
