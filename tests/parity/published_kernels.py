@@ -184,6 +184,80 @@ def gpu_paged():
     )
 
 
+def tpu_more_matmul():
+    from jax.experimental.pallas.ops.tpu.matmul import matmul
+
+    x, y = normal(3, 128, 256), normal(3, 256, 128)
+    product = lambda x, y: matmul(x, y, block_shape=(128, 128), block_k=128)
+    few = matmul(x[0].astype("bfloat16"), y[0].astype("bfloat16"), block_shape=(128, 128), block_k=128)
+    return jax.vmap(product)(x, y), few.astype("float32")
+
+
+def tpu_more_flash():
+    """A bias, segments and half precision."""
+    from jax.experimental.pallas.ops.tpu.flash_attention import BlockSizes, SegmentIds, flash_attention
+
+    b = BlockSizes(128, 128, 128, 1, 128, 128, 128, 128, 128, 128, 128)
+    q, k, v = [normal(1, 1, 256, 64).astype("bfloat16") for _ in range(3)]
+    ids = ints(np.sort(R.integers(0, 3, (1, 256)), 1))
+    run = lambda q, k, v, ab: flash_attention(
+        q, k, v, ab, SegmentIds(ids, ids), causal=True, sm_scale=0.125, block_sizes=b
+    )
+    return [x.astype("float32") for x in grads(run, q, k, v, normal(1, 1, 256, 256))]
+
+
+def tpu_more_splash():
+    """A mask of its own, four heads for two, a soft cap, segments, one kernel for all derivatives."""
+    from jax.experimental.pallas.ops.tpu import splash_attention as sa
+
+    n = 256
+    q, k, v = 0.1 * normal(4, n, 128), normal(2, n, 128), normal(2, n, 128)
+    own = sa.NumpyMask((R.random((n, n)) < 0.5) | np.eye(n, dtype=bool))
+    mask = sa.MultiHeadMask([own, sa.FullMask((n, n)), sa.CausalMask((n, n)) & own, sa.CausalMask((n, n))])
+    b = sa.BlockSizes(128, 128, 128, 128, 128, 128, use_fused_bwd_kernel=True)
+    f = sa.make_splash_mha(mask, block_sizes=b, head_shards=1, q_seq_shards=1, attn_logits_soft_cap=20.0)
+    ids = ints(np.repeat([0, 1], n // 2))
+    return grads(lambda q, k, v: f(q, k, v, sa.SegmentIds(ids, ids)), q, k, v)
+
+
+def tpu_more_megablox():
+    from jax.experimental.pallas.ops.tpu.megablox import gmm
+
+    x, w = normal(384, 160), normal(5, 192, 160)
+    sizes = ints([128, 0, 200, 0, 56])
+    return grads(lambda x, w: gmm(x, w, sizes, transpose_rhs=True, interpret=True), x, w)
+
+
+def tpu_more_paged():
+    """Pages of int8 with scales."""
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention, quantization_utils
+
+    pages = [quantization_utils.QuantizedTensor(*quantization_utils.quantize_to_int8(normal(2, 8, 16, 128)))
+             for _ in range(2)]  # fmt: skip
+    idx = ints(R.permutation(8).reshape(2, 4))
+    return paged_attention(normal(2, 4, 128), *pages, ints([1, 64]), idx, pages_per_compute_block=4)
+
+
+def gpu_more():
+    """Half precision, other derivatives, starts, scales."""
+    from jax.experimental.pallas.ops.gpu import decode_attention, layer_norm, paged_attention, softmax
+
+    half = lambda *shape: normal(*shape).astype("float16")
+    idx = ints(R.permutation(8).reshape(2, 4))
+    small = lambda: (20 * normal(2, 8, 16, 64)).astype("int8")
+    scale = lambda: jnp.abs(normal(2, 8, 16))
+    found = [
+        softmax.softmax(half(5, 33), interpret=True),
+        *grads(lambda *a: layer_norm.layer_norm(*a, backward_pass_impl="xla", interpret=True),
+               half(2, 16, 130), half(130), half(130)),
+        decode_attention.mqa(normal(2, 32, 64), normal(2, 256, 64), normal(2, 256, 64), ints([10, 70]),
+                             ints([200, 256]), k_splits=4, block_k=64, interpret=True),
+        paged_attention.paged_attention(normal(2, 4, 64), small(), small(), idx, None, scale(), scale(),
+                                        pages_per_compute_block=1, k_splits=2, interpret=True),
+    ]  # fmt: skip
+    return [x.astype("float32") for x in found]
+
+
 CASES = {name: case for name, case in list(globals().items()) if name.startswith(("tpu_", "gpu_"))}
 
 if __name__ == "__main__":

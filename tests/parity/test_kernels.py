@@ -11,7 +11,8 @@ pytest.importorskip("jax")
 PROGRAM = pathlib.Path(__file__).with_name("published_kernels.py")
 NAMES = (
     "tpu_matmul tpu_flash tpu_splash tpu_megablox tpu_paged tpu_ragged tpu_example gpu_mha gpu_softmax "
-    "gpu_layer_norm gpu_rms_norm gpu_decode_mqa gpu_decode_gqa gpu_paged"
+    "gpu_layer_norm gpu_rms_norm gpu_decode_mqa gpu_decode_gqa gpu_paged "
+    "tpu_more_matmul tpu_more_flash tpu_more_splash tpu_more_megablox tpu_more_paged gpu_more"
 ).split()
 
 

@@ -197,3 +197,25 @@ def test_factors_of_shapes():
     assert pairs((1, 4, 1, 6), (4, 6)) == [((0,), ()), ((1,), (0,)), ((2,), ()), ((3,), (1,))]
     assert pairs((2, 12), (4, 6)) == [((0, 1), (0, 1))]
     assert pairs((), (1, 1)) == [((), (0,)), ((), (1,))]
+
+
+def test_loops_within_loops_are_looked_at_once():
+    """Twelve programs within one another: each is staged for each way in which its inputs are narrow."""
+
+    def nested(depth, c):
+        if not depth:
+            return c * 2
+        inner = lambda c: nested(depth - 1, c)
+        return lax.fori_loop(0, 2, lambda i, c: lax.cond(i > 0, inner, lambda c: c, c), c)
+
+    def kernel(x, out):
+        out[...] = nested(6, x[...])
+
+    call, staged = call_of(over_rows(kernel), X), []
+    stage = narrow_values.stage
+    narrow_values.stage = lambda *args: staged.append(args) or stage(*args)
+    try:
+        narrow_values.narrowed(call)
+    finally:
+        narrow_values.stage = stage
+    assert len(staged) < 100

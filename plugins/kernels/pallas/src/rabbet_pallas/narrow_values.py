@@ -54,6 +54,7 @@ class Narrow:
 
     def __init__(self):
         self.gained = False
+        self.made = {}  # what was staged, because loops within loops ask for the same again and again
 
     def run(self, jaxpr, values):
         """The outputs of a program, a ``Value`` each."""
@@ -73,6 +74,9 @@ class Narrow:
           avals: the wide types of its inputs; ``same`` the dimensions in which each is narrow.
           targets: the dimensions in which outputs are to be narrow, by default all that can be.
         """
+        key = id(jaxpr), tuple(same), None if targets is None else tuple(targets)
+        if key in self.made:
+            return self.made[key]
         found = []
 
         def program(*arrays):
@@ -85,9 +89,10 @@ class Narrow:
         closed = stage(program, types, jaxpr.name)
         if closed.consts:
             raise Unsuited
-        return closed.jaxpr, list(found)
+        self.made[key] = closed.jaxpr, list(found)
+        return self.made[key]
 
-    def settled(self, jaxpr, avals, same, first, count, last=0):
+    def settled(self, jaxpr, avals, same, first, count):
         """A loop's program whose inputs from ``first`` on, ``count`` of them, are its outputs of the step
         before; the dimensions in which they are the same throughout, and those of the other outputs.
         """
