@@ -246,7 +246,10 @@ exp2 = unary(
 @exp2.decompose
 def exp2_by_exp(op: Op, x: Value) -> Value:
     if typeof(x).kind != "c":
-        return exp(mul(x, math.log(2.0)), **op.params)
+        if op.params.get("accuracy") is not None:
+            return exp(mul(x, math.log(2.0)), **op.params)
+        # A power: the product with log 2 would be rounded, which counts where it is large.
+        return pow(zeros.full_of_type(typeof(x).strong(), 2), x)
     a, b = complex_parts.real(x), complex_parts.imag(x)
     half, angle = op(mul(a, 0.5)), mul(b, math.log(2.0))  # by halves: 2 ** a may be infinite
     real, imag = [mul(mul(f(angle, **op.params), half), half) for f in (cos, sin)]

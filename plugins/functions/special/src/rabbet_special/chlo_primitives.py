@@ -1,11 +1,12 @@
 """Making primitives of one CHLO operation, and elementwise derivatives."""
 
+from rabbet import dtypes
 from rabbet.extend.primitive import Dual, Primitive, Zero
 from rabbet.extend.rules import spread
 from rabbet.extend.transform import refusing, typeof
 from rabbet.lax import mul
 
-from rabbet_special.numerics import accept_floats, elementwise_type, typed
+from rabbet_special.numerics import accept_floats, elementwise_type, in_single, typed
 
 
 def unary(name, hlo, *, derivative=None, doc=""):
@@ -24,6 +25,8 @@ def unary(name, hlo, *, derivative=None, doc=""):
     primitive = Primitive(name, abstract, kinds=("elementwise",), operands=("x",), doc=doc)
 
     def lower_unary(op, x):
+        if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
+            return op.write(lambda x: [in_single(primitive, op, x)], [op.out.strong()], [x])[0]
         return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
 
     if hlo is not None:

@@ -308,10 +308,13 @@ def squareplus(x: Value, b: Value = 4.0) -> Value:
       Array([0.618034, 1.      ], dtype=float32)
     """
     x = as_float("squareplus", x)
-    root = lax.sqrt(rnp.add(lax.square(x), b))
-    below = rnp.less(x, 0)  # where the sum of both is lost, what it is by its product with the difference
-    quotient = rnp.divide(rnp.multiply(b, 0.5), rnp.where(below, lax.sub(root, x), 1))
-    return rnp.where(below, quotient, lax.mul(lax.add(x, root), 0.5))
+    far = rnp.greater(lax.abs(x), 0.9 * math.sqrt(float(dtypes.finfo(x.dtype).max)))  # its square is infinite
+    root = lax.sqrt(rnp.add(lax.square(rnp.where(far, 1, x)), b))
+    root = rnp.where(far, lax.abs(x), root)
+    below = rnp.less(x, -1)  # where the sum of both is lost, what it is by its product with the difference
+    x, root = lax.mul(x, 0.5), lax.mul(root, 0.5)
+    quotient = rnp.divide(rnp.multiply(b, 0.25), rnp.where(below, lax.sub(root, x), 1))
+    return rnp.where(below, quotient, lax.add(x, root))
 
 
 @fused

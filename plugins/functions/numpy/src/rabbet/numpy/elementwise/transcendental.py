@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet_custom_rules import custom_rules
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.functions import fused, is_python_scalar
 from rabbet.extend.transform import typeof
 from rabbet.numpy.support.arguments import all_arrays, kind_of, promote_to_float
@@ -311,6 +311,9 @@ def sinc(x: Value, /) -> Value:
       Array([1.        , 0.63661975], dtype=float32)
     """
     (x,) = promote_to_float("sinc", x)
+    kept = typeof(x).dtype
+    if dtypes.itemsize_bits(kept) < 32:  # the product with pi is rounded to more bits than these
+        x = lax.convert_element_type(x, "float32")
     turned = lax.mul(x, math.pi)
     near = lax.lt(lax.abs(turned), 1.0)  # by its series, whose derivatives keep their digits
     safe = lax.select(near, lax.full_like(x, 1), turned)
@@ -318,9 +321,18 @@ def sinc(x: Value, /) -> Value:
     series = lax.full_like(x, 0)
     for k in range(10, -1, -1):
         series = lax.add(lax.mul(series, squared), (-1) ** k / math.factorial(2 * k + 1))
-    out = lax.select(near, series, lax.div(lax.sin(safe), safe))
-    if kind_of(x) == "f":  # nothing is left of it at the ends
-        out = lax.select(lax.eq(lax.abs(x), math.inf), lax.full_like(x, 0), out)
+    if kind_of(x) == "f":
+        # The sine of the distance to the nearest even number, which is exact; at the ends it is 0.
+        ends = lax.eq(lax.abs(x), math.inf)
+        even = lax.mul(lax.round(lax.mul(x, 0.5), lax.RoundingMethod.TO_NEAREST_EVEN), 2.0)
+        rest = lax.select(ends, lax.full_like(x, 0), lax.sub(x, even))
+        # Of 1 and -1 it is 0.
+        rest = lax.select(lax.gt(lax.abs(rest), 0.5), lax.sub(lax.sign(rest), rest), rest)
+        safe = lax.select(ends, lax.full_like(x, 1), safe)
+        top = lax.sin(lax.mul(rest, math.pi))
+    else:
+        top = lax.sin(safe)
+    out = lax.convert_element_type(lax.select(near, series, lax.div(top, safe)), kept)
     return strong(out)
 
 
