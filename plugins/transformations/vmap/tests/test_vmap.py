@@ -316,6 +316,7 @@ def test_nodes_that_look_at_what_they_hold():
 
 
 @pytest.mark.needs("jit")
+@pytest.mark.needs("jit")
 def test_what_a_loop_hands_on_stays_the_same_for_all_examples():
     ways = {
         "scan": lambda x, y: lax.scan(lambda c, _: ((c[0] + x, c[1]), None), (x, y), length=2)[0][1],
