@@ -73,6 +73,8 @@ def backward(equations: Any, cotangents: Any) -> None:
                 ct = tuple([Zero(v.aval) if c is None else c for c, v in zip(ct, outs, strict=True)])
             ctx.where = eqn.where or outer
             operands = [Linear(v.aval) if type(v) is Var else zeros.hidden(v) for v in eqn.inputs]
+            pairs = zip(eqn.inputs, operands, strict=True)
+            hid = [v for v, x in pairs if type(x) is not Linear and x is not v]
             if not eqn.op.primitive.special:
                 ct = tuple(map(of_anybody, ct)) if type(ct) is tuple else zeros.hidden(ct)
             try:
@@ -96,6 +98,8 @@ def backward(equations: Any, cotangents: Any) -> None:
                     if type(v) is Var and contribution is not None and type(contribution) is not Zero:
                         if v in cotangents:
                             summed.add(v)
+                        if hid:
+                            contribution = hid[0].aval.spread.revealed(contribution, v.aval)
                         add_to(cotangents, v, contribution)
             except Exception as error:
                 found = blamed(error, transpose, eqn.op, rule, (ct, *operands), results)

@@ -82,6 +82,10 @@ class OverDevices:
         """
         return x
 
+    def revealed(self, x: Any, aval: ShapedArray) -> Any:
+        """``x``, computed of values that were ``hidden``, where its type is ``aval``, as others lie."""
+        return x
+
     def of_shape(self, old: Any, new: Any) -> Any:
         """What a type says that differs in its shape."""
         return self
@@ -133,6 +137,12 @@ class Several(OverDevices):
         """``x`` for those who lay results out themselves."""
         for part in self.parts:
             x = part.hidden(x)
+        return x
+
+    def revealed(self, x: Any, aval: ShapedArray) -> Any:
+        """``x`` as each part has it."""
+        for part in self.parts:
+            x = part.revealed(x, aval)
         return x
 
     def of_shape(self, old: Any, new: Any) -> Any:

@@ -17,7 +17,7 @@ from rabbet.extend.wrapping import stacklevel
 
 from rabbet_parallel.current_mesh import mesh_in_use
 from rabbet_parallel.explicit_sharding import Explicit, with_entries
-from rabbet_parallel.meshes import AbstractMesh, AxisType, current
+from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
@@ -170,6 +170,17 @@ def hidden(x: Any, spread: Any) -> Any:
     mesh = x.sharding.mesh
     auto = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
     return device_put(x, NamedSharding(auto, x.sharding.spec))
+
+
+@provides
+def revealed(x: Any, mesh: Any) -> Any:
+    """An array on a mesh that ``hidden`` made, whole on one whose axes are of the types of ``mesh``."""
+    own = getattr(getattr(x, "sharding", None), "mesh", None)
+    if type(x) is not Array or not isinstance(own, Mesh) or own.explicit_axes or not is_evaluating():
+        return x
+    concrete = with_devices(mesh, own)
+    whole = PartitionSpec(*[None] * x.ndim)
+    return x if concrete is None else device_put(x, NamedSharding(concrete, whole))
 
 
 @provides

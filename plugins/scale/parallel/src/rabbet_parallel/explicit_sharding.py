@@ -163,6 +163,10 @@ class Explicit(OverDevices):
         """``x`` as a value of which the type says nothing and the compiler decides."""
         return operations.hidden(x, self)
 
+    def revealed(self, x: Any, aval: Any) -> Any:
+        """A whole result on a mesh with the types of axes that others have."""
+        return x if any(entries_of(aval)) else operations.revealed(x, self.mesh)
+
     def of_shape(self, old: Any, new: Any) -> Any:
         """For a type of another shape: with dimensions in front, or of other sizes."""
         if len(new) > len(old) and new[len(new) - len(old) :] == old:

@@ -24,6 +24,7 @@ class Operations:
 
     laid_out: Callable[[Any, Any, tuple], Any]
     hidden: Callable[[Any, Any], Any]
+    revealed: Callable[[Any, Any], Any]
     as_addends: Callable[[Any, Any, frozenset, frozenset], Any]
     constrained: Callable[[Any, Any], Any]
     constraints_for: Callable[[Any, Any], list]
