@@ -1,5 +1,6 @@
 """Attention of ``rabbet-kernels`` and its derivatives, as rows for writers."""
 
+import ml_dtypes  # noqa: F401  NumPy knows its dtypes by name from then on
 import numpy as np
 import rabbet as rb
 import rabbet.numpy as rnp
