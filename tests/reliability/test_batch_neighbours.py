@@ -40,6 +40,13 @@ MATRICES = {
     "solve": lambda a: rnp.linalg.solve(a, rnp.ones((a.shape[-1], 1))),
     "sqrtm": linalg.sqrtm,
     "svd": lambda a: rnp.linalg.svd(a, compute_uv=False),
+    "logm": linalg.logm,
+    "fractional_matrix_power": lambda a: linalg.fractional_matrix_power(a, 0.3),
+    "funm": lambda a: linalg.funm(a, rnp.exp),
+    "funm_hermitian": lambda a: linalg.funm_hermitian(symmetric(a), rnp.exp),
+    "lstsq": lambda a: rnp.linalg.lstsq(a, rnp.ones((*a.shape[:-1], 1)))[0],
+    "cond": rnp.linalg.cond,
+    "hessenberg": linalg.hessenberg,
     "triangular": lambda a: linalg.solve_triangular(a, rnp.ones((*a.shape[:-1], 1))),
 }
 VECTORS = {
@@ -57,9 +64,35 @@ VECTORS = {
     "std": lambda a: [rnp.std(a, -1), rnp.var(a, -1), rnp.linalg.norm(a, axis=-1)],
     "top_k": lambda a: lax.top_k(a, 2),
     "student": lambda a: stats.t.logpdf(a, 3.0),
+    "bessel functions": lambda a: [
+        f(1.5, rnp.abs(a) + 0.1) for f in (special.jv, special.yv, special.iv, special.kv)
+    ],
+    "inverses": lambda a: special.gammaincinv(rnp.abs(a) + 0.5, 0.3),
+    "inverses of beta": lambda a: special.betaincinv(rnp.abs(a) + 0.5, 2.0, 0.3),
+    "stdtr": lambda a: special.stdtr(rnp.abs(a) + 0.5, a),
+    "poch": lambda a: special.poch(rnp.abs(a) + 0.5, 3.0),
+    "zeta": lambda a: special.zeta(rnp.abs(a) + 1.5, 0.7),
+    "interp": lambda a: rb.vmap(lambda x: rnp.interp(0.5, rnp.arange(4.0), x))(a),
+    "sorts": lambda a: [rnp.sort(a, -1), rnp.partition(a, 2, -1), rnp.nanmedian(a, -1)],
+    "polynomials": rb.vmap(lambda a: rnp.abs(rnp.roots(a, strip_zeros=False)).sum()),
     "while_loop": rb.vmap(lambda a: lax.while_loop(lambda x: (x[0] > 1) & (x[0] < 9), lambda x: 0.7 * x, a)),
 }
-DIFFERENTIATED = ("det", "eigh", "expm", "inv", "slogdet", "solve", "sqrtm", "cholesky", "pinv", "svd")
+DIFFERENTIATED = (
+    "det",
+    "eigh",
+    "expm",
+    "inv",
+    "slogdet",
+    "solve",
+    "sqrtm",
+    "cholesky",
+    "pinv",
+    "svd",
+    "logm",
+    "lstsq",
+    "funm_hermitian",
+    "polar",
+)
 
 
 ALWAYS = ("expm", "sqrtm", "solve", "gammainc", "std", "while_loop")  # the others run in `exhaustive`

@@ -9,7 +9,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 
-pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "lax.linalg", "scipy", "grad")
+pytestmark = pytest.mark.needs("cpu", "jit", "numpy", "lax.linalg", "scipy", "grad", "nn")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "right-values.md").read_text()
 ROWS = re.findall(r"^\| `(.+?)` \| (\S+) \| \S+ \|$", PAGE, re.M)
@@ -21,16 +21,16 @@ def projector(a):
 
 
 def test_the_page_has_rows():
-    assert len(ROWS) == 21
+    assert len(ROWS) == 26
 
 
 @pytest.mark.parametrize(("call", "right"), ROWS)
 def test_a_row_of_the_page(call, right):
-    from rabbet.scipy import special
+    from rabbet.scipy import special, stats
 
     names = {
-        "rb": rb, "rnp": rnp, "lax": lax, "special": special, "c": np.complex64, "complex": complex,
-        "projector": projector, "equal": np.diag(np.float32([4, 1, 1])),
+        "rb": rb, "rnp": rnp, "lax": lax, "special": special, "stats": stats, "c": np.complex64,
+        "complex": complex, "projector": projector, "equal": np.diag(np.float32([4, 1, 1])),
     }  # fmt: skip
     found, wanted = complex(eval(call, names)), complex(right)
     for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
