@@ -292,7 +292,9 @@ def imag(self: Any) -> ArrayOrTracer:
 
 
 def to_device(self: Any, device: Any, *, stream: Any = None) -> ArrayOrTracer:
-    """The array on another device."""
+    """The array on another device. ``stream`` is that of the array standard, and must be None."""
+    if stream is not None:
+        raise NotImplementedError(f"to_device: leave stream out, got {stream!r:.60}")
     return device_put(self, device)
 
 

@@ -69,6 +69,7 @@ def value_and_grad(
       >>> rb.value_and_grad(lambda x, *, scale: x * scale, argnames=("x", "scale"))(3.0, scale=2.0)[1]
       (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
     """
+    checks.no_reduce_axes("value_and_grad", reduce_axes)
     return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "value_and_grad")
 
 
@@ -127,6 +128,7 @@ def grad(
       >>> rb.grad(lambda x, *, scale: x * scale, argnames="scale")(3.0, scale=2.0)
       Array(3., dtype=float32, weak_type=True)
     """
+    checks.no_reduce_axes("grad", reduce_axes)
     with_value = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "grad")
 
     @wraps(fun, f"The gradient of {{}} with respect to {checks.respect(argnums, argnames)}.")
@@ -225,6 +227,7 @@ def vjp(
       (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     checks.function("vjp", fun)
+    checks.no_reduce_axes("vjp", reduce_axes)
     return _vjp(fun, primals, has_aux, saveable_args, in_nzs)
 
 

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
+def no_reduce_axes(name: str, reduce_axes: Any) -> None:
+    """Refuse axes over which JAX once summed derivatives."""
+    if tuple(reduce_axes or ()):
+        raise NotImplementedError(
+            f"{name}: reduce_axes is not there, as in JAX today; got {reduce_axes!r:.60}\n"
+            "  to fix: sum the derivative with lax.psum"
+        )
+
+
 def function(what: str, fun: Callable[..., Any]) -> None:
     """Refuse what cannot be called."""
     if not callable(fun):

@@ -39,6 +39,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
       >>> rb.linear_transpose(lambda x: 3.0 * x, rb.ShapeDtypeStruct((), "float32"))(2.0)
       (Array(6., dtype=float32),)
     """
+    checks.no_reduce_axes("linear_transpose", reduce_axes)
     leaves, treedef = tree.flatten(primals)
     avals = [abstract(x) for x in leaves]
     flat = Flat(fun, treedef)

@@ -62,15 +62,22 @@ def schur(
     Args:
       x: of shape ``(..., n, n)``, floating or complex.
       compute_schur_vectors: whether to compute ``q``.
-      sort_eig_vals, select_callable: not used.
+      sort_eig_vals, select_callable: False and None; the values are not sorted.
 
     Returns:
       ``[t, q]``, or ``[t]``. For real ``x`` the form is real: upper triangular but for blocks of two on
       the diagonal that stand for pairs of complex eigenvalues. NaN where the iteration did not converge.
+
+    Raises:
+      NotImplementedError: for other ``sort_eig_vals`` or ``select_callable``.
 
     Example:
       >>> t, z = lax.linalg.schur(rnp.array([[2.0, 1.0], [0.0, 3.0]]))
       >>> rnp.allclose(z @ t @ z.T, rnp.array([[2.0, 1.0], [0.0, 3.0]]), atol=1e-5)
       Array(True, dtype=bool)
     """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError(
+            "schur: eigenvalues are not sorted; leave out sort_eig_vals and select_callable"
+        )
     return list(primitives.reductions.schur(x, compute_schur_vectors=bool(compute_schur_vectors)))

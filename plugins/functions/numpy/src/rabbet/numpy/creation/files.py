@@ -58,6 +58,9 @@ def savez(file: Any, *args: Any, allow_pickle: Any = True, **kwds: Any) -> None:
     """Write several arrays to one file in NumPy's format ``.npz``, under the names of the keywords, or
     ``arr_0``, ``arr_1``, ... See ``save``.
 
+    Raises:
+      ValueError: for NumPy's arrays of Python objects, where ``allow_pickle`` is False.
+
     Example:
       >>> import tempfile, pathlib
       >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npz"
@@ -65,11 +68,11 @@ def savez(file: Any, *args: Any, allow_pickle: Any = True, **kwds: Any) -> None:
       >>> rnp.load(path)["a"].tolist()
       [0, 1, 2]
     """
-    np.savez(
-        file,
-        *[host("savez", x) for x in args],
-        **{name: host("savez", x) for name, x in kwds.items()},
-    )
+    values = [host("savez", x) for x in args]
+    named = {name: host("savez", x) for name, x in kwds.items()}
+    if not allow_pickle and any(x.dtype.hasobject for x in [*values, *named.values()]):
+        raise ValueError("savez: an array of Python objects can only be pickled, and allow_pickle is False")
+    np.savez(file, *values, **named)
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Value:

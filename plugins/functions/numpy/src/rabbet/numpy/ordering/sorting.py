@@ -38,8 +38,15 @@ def lined_up(name: str, a: Value, axis: int | None) -> tuple[Value, int]:
     return a, axis_of(name, axis, a.ndim)
 
 
-def no_fields(name: str, order: Any) -> None:
-    """Refuse NumPy's ``order``, which names fields of records."""
+# NumPy's algorithms. They give one result here; `stable` says whether equal elements keep their order.
+KINDS = ("quicksort", "mergesort", "heapsort", "stable")
+METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
+
+
+def no_fields(name: str, order: Any, kind: Any = None) -> None:
+    """Refuse NumPy's ``order``, which names fields of records, and a ``kind`` that NumPy does not know."""
+    if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
+        raise ValueError(f"{name}: kind must be None or one of {', '.join(KINDS)}, got {kind!r:.60}")
     if order is not None:
         raise TypeError(f"{name}: order= names fields of records, which arrays do not have")
 
@@ -65,7 +72,7 @@ def sort(
       Array([[2, 1],
              [3, 4]], dtype=int32)
     """
-    no_fields("sort", order)
+    no_fields("sort", order, kind)
     a, axis = lined_up("sort", a, axis)
     out = weak_as(lax.sort(a, axis, is_stable=stable), a)
     return lax.rev(out, (axis,)) if descending else out
@@ -94,7 +101,7 @@ def argsort(
       >>> rnp.argsort(rnp.array([3, 1, 2]), descending=True)
       Array([0, 2, 1], dtype=int32)
     """
-    no_fields("argsort", order)
+    no_fields("argsort", order, kind)
     a, axis = lined_up("argsort", a, axis)
     dtype = place_dtype(a.shape[axis]) if dtype is None else integer_dtype("argsort", dtype)
     if exceeds(a.shape[axis] - 1, dtypes.iinfo(dtype).max):
@@ -236,7 +243,7 @@ def searchsorted(
         raise ShapeError(f"searchsorted looks in a vector, got {a.aval.str_short()}")
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
-    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+    if method not in METHODS:
         raise ValueError(
             f"searchsorted: method must be 'scan', 'scan_unrolled', 'sort' or 'compare_all', got {method!r}"
         )
@@ -293,11 +300,14 @@ def digitize(x: Value, bins: Value, right: bool = False, *, method: str | None =
 
     Args:
       right: whether a bin includes its right edge rather than its left one.
+      method: None or one that ``searchsorted`` takes; all give one result.
 
     Example:
       >>> rnp.digitize(rnp.array([0.2, 1.5, 3.0]), rnp.array([0.0, 1.0, 2.0]))
       Array([1, 2, 3], dtype=int32)
     """
+    if method is not None and method not in METHODS:
+        raise ValueError(f"digitize: method must be None or one of {', '.join(METHODS)}, got {method!r:.60}")
     x, bins = array_of("digitize", x), array_of("digitize", bins)
     if bins.ndim != 1:
         raise ShapeError(f"digitize: bins must be a vector of edges, got {bins.aval.str_short()}")

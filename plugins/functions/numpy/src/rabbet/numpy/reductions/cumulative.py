@@ -176,14 +176,20 @@ def gradient(
     Args:
       varargs: the distance of neighbours: nothing (1), a number for all dimensions, or one per dimension.
       axis: an int, a tuple, or None for all.
+      edge_order: 1 or None; NumPy's differences of second order at the ends are not there.
 
     Returns:
       an array for one dimension, else a list.
+
+    Raises:
+      NotImplementedError: for another ``edge_order``.
 
     Example:
       >>> rnp.gradient(rnp.array([1.0, 4.0, 9.0, 16.0]))
       Array([3., 4., 6., 7.], dtype=float32)
     """
+    if edge_order not in (None, 1):
+        raise NotImplementedError(f"gradient: edge_order must be 1 or None, got {edge_order!r:.60}")
     f = array_of("gradient", f)
     dtype = dtypes.promote(f, *varargs)[0]
     f = converted(f, dtype if dtypes.kind(dtype) in "fc" else dtypes.to_inexact(dtype))

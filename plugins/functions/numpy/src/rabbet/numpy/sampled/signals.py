@@ -117,7 +117,7 @@ def periodic(x: Value, xp: Value, fp: Value, period: float) -> tuple[Value, ...]
     return x, xp, lax.concatenate([fp[-1:], fp, fp[:1]], 0)
 
 
-def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any) -> Value:
+def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any, precision: Any) -> Value:
     """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix
     product.
     """
@@ -134,7 +134,7 @@ def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any) 
         )
     padded = lax.pad(a, 0, ((m - 1, m - 1, 0),))
     places = np.arange(n + m - 1, dtype="int32")[:, None] + np.arange(m, dtype="int32")
-    out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), None, preferred_element_type)
+    out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), precision, preferred_element_type)
     if mode == "full":
         return out
     if mode == "same":
@@ -164,6 +164,7 @@ def convolve(
       a, v: vectors.
       mode: ``"full"``: every overlap, ``"same"``: as long as the longer one, ``"valid"``: whole overlaps
         only.
+      precision: of the products, as ``lax.dot_general`` takes it.
       preferred_element_type: in which dtype products are summed. Of integers it is a float dtype, in which
         the sums of small ones have room, unless this says another.
 
@@ -174,7 +175,8 @@ def convolve(
     a, v = operands("convolve", a, v)
     if v.ndim == 1 and a.ndim == 1 and v.shape[0] > a.shape[0]:
         a, v = v, a
-    return slid("convolve", a, lax.rev(v, (0,)) if v.ndim == 1 else v, mode, preferred_element_type)
+    v = lax.rev(v, (0,)) if v.ndim == 1 else v
+    return slid("convolve", a, v, mode, preferred_element_type, precision)
 
 
 @fused(static=STATIC)
@@ -195,8 +197,8 @@ def correlate(
     a, v = operands("correlate", a, v)
     v = lax.conj(v) if kind_of(v) == "c" else v
     if v.shape[0] <= a.shape[0]:
-        return slid("correlate", a, v, mode, preferred_element_type)
-    return lax.rev(slid("correlate", v, a, mode, preferred_element_type), (0,))
+        return slid("correlate", a, v, mode, preferred_element_type, precision)
+    return lax.rev(slid("correlate", v, a, mode, preferred_element_type, precision), (0,))
 
 
 # ----------------------------------------------------------------------------------------------- windows

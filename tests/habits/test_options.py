@@ -1,0 +1,52 @@
+"""Options that another library has and Rabbet has no meaning for: refused, never ignored."""
+
+import io
+
+import numpy as np
+import pytest
+import rabbet as rb
+import rabbet.numpy as rnp
+from rabbet import lax
+
+pytestmark = pytest.mark.needs("numpy", "grad", "lax.linalg", "cpu")
+ROW = np.arange(6, dtype="float32")
+REFUSED = {
+    "gradient, edge_order": lambda: rnp.gradient(ROW, edge_order=2),
+    "grad, reduce_axes": lambda: rb.grad(rnp.sum, reduce_axes=("i",)),
+    "value_and_grad, reduce_axes": lambda: rb.value_and_grad(rnp.sum, reduce_axes=("i",)),
+    "vjp, reduce_axes": lambda: rb.vjp(rnp.sum, ROW, reduce_axes=("i",)),
+    "linear_transpose, reduce_axes": lambda: rb.linear_transpose(rnp.sum, ROW, reduce_axes=("i",)),
+    "schur, sort_eig_vals": lambda: lax.linalg.schur(np.eye(2, dtype="float32"), sort_eig_vals=True),
+    "schur, select": lambda: lax.linalg.schur(np.eye(2, dtype="float32"), select_callable=bool),
+    "to_device, stream": lambda: rnp.ones(2).to_device(rb.devices()[0], stream=1),
+    "sort, kind": lambda: rnp.sort(ROW, kind="bubble"),
+    "argsort, kind": lambda: rnp.argsort(ROW, kind=3),
+    "digitize, method": lambda: rnp.digitize(ROW, ROW, method="guess"),
+    "savez, allow_pickle": lambda: rnp.savez(io.BytesIO(), np.array([object()]), allow_pickle=False),
+    "convolve, precision": lambda: rnp.convolve(ROW, ROW, precision="rough"),
+    "correlate, precision": lambda: rnp.correlate(ROW, ROW, precision="rough"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_meaning_is_refused(name):
+    function, option = name.split(", ")
+    with pytest.raises((NotImplementedError, ValueError, TypeError), match=f"{option}|rough") as told:
+        REFUSED[name]()
+    assert function in str(told.value) or "rough" in str(told.value)
+
+
+def test_what_changes_nothing_is_accepted():
+    assert rnp.gradient(ROW, edge_order=1).tolist() == [1] * 6
+    for kind in ("quicksort", "mergesort", "heapsort", "stable"):
+        assert rnp.sort(ROW[::-1], kind=kind).tolist() == ROW.tolist()
+    assert rb.grad(rnp.sum, reduce_axes=())(ROW).tolist() == [1] * 6
+    assert rnp.digitize(ROW[:2], ROW, method="sort").tolist() == [1, 2]
+    rnp.savez(io.BytesIO(), ROW, allow_pickle=False)
+
+
+@pytest.mark.needs("jit")
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_the_precision_of_a_convolution_is_that_of_its_products(name):
+    program = rb.make_jaxpr(lambda x: getattr(rnp, name)(x, x, precision="highest"))(ROW)
+    assert "highest" in str(program).lower()
