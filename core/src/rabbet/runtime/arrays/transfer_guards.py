@@ -29,13 +29,13 @@ ADVICE = {
 }
 
 
-class Asked(threading.local):
+class AskedGuards(threading.local):
     """Whether this thread is inside ``explicit``."""
 
     explicitly = False
 
 
-asked = Asked()
+asked = AskedGuards()
 
 
 @contextlib.contextmanager

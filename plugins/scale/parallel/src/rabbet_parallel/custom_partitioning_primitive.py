@@ -46,7 +46,7 @@ def lower_custom_partitioning(op: Site, *names: Any) -> Any:
         return op.inline(jaxpr, names)
     if op.ordered_effects:
         raise NotImplementedError(f"{call.who}: ordered effects happen in programs on one device only")
-    asked = Asked(call, mesh_of(op.like), op.in_avals[consts:], op.out_avals)
+    asked = PartitionedCall(call, mesh_of(op.like), op.in_avals[consts:], op.out_avals)
     target, attributes = op.partitioner(asked)
     if asked.rule is not None:
         shapes = [[a.shape for a in avals] for avals in (asked.in_avals, asked.out_avals)]
@@ -92,7 +92,7 @@ def mesh_of(sharding: Any) -> Any:
     return mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
 
 
-class Asked:
+class PartitionedCall:
     """What the compiler asks about one call in a program."""
 
     def __init__(self, call: Any, mesh: Any, in_avals: Any, out_avals: Any) -> None:
@@ -212,4 +212,4 @@ def part(aval: Any, sharding: Any) -> Any:
     return aval.update(shape=sharding.shard_shape(aval.shape), spread=None)
 
 
-__all__ = ["Asked", "custom_partitioning"]
+__all__ = ["PartitionedCall", "custom_partitioning"]

@@ -16,7 +16,7 @@ from rabbet import tree
 from rabbet.extend.functions import describe_function, describe_value
 from rabbet_collectives.functions import axis_index, psum
 
-from rabbet_parallel.custom_partitioning_primitive import Asked, mesh_of
+from rabbet_parallel.custom_partitioning_primitive import PartitionedCall, mesh_of
 from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import PartitionSpec
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class RuleCall:
-    """An operation that says by its rule how it is cut up, as ``Asked`` asks for it."""
+    """An operation that says by its rule how it is cut up, as ``PartitionedCall`` asks for it."""
 
     static = ()
     decode_shardings = True
@@ -146,7 +146,7 @@ def write_partitioned(op: Any, said: Callable[..., Any], names: Any) -> Any:
     if answer is None:
         return None
     call = RuleCall(op, said, answer, list(op.in_avals), list(op.out_avals))
-    asked = Asked(call, mesh_of(op.like), op.in_avals, op.out_avals)
+    asked = PartitionedCall(call, mesh_of(op.like), op.in_avals, op.out_avals)
     target, attributes = op.partitioner(asked)
     taken, given = ([a.shape for a in avals] for avals in (op.in_avals, op.out_avals))
     attributes += f", sdy.sharding_rule = {call.found.text(taken, given, call.who)}"

@@ -27,7 +27,7 @@ DTYPES = frozenset(["float32", "float64", "int32", "int64"])
 LOSSLESS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 float32 float64".split())
 
 
-class Program:
+class KnownValues:
     """A program being rewritten: what each value equals, and which equation made it."""
 
     def __init__(self):
@@ -47,7 +47,7 @@ class Program:
 def fold(jaxpr, context=None):
     """``jaxpr`` with what is known computed; itself if nothing is."""
     equations = rewriting_bodies(jaxpr.equations, "fold", fold)
-    program = Program()
+    program = KnownValues()
     result, changed = [], equations is not jaxpr.equations
     for eqn in equations:
         if program.same:

@@ -89,7 +89,7 @@ def dot_product_attention(
     batch, time, heads, size = query.shape
     key_heads = key.shape[2]
     group = heads // key_heads
-    asked = Asked(
+    asked = AttentionCall(
         size**-0.5 if scale is None else scale, is_causal, local_window_size,
         None if bias is None else by_group(bias, batch, key_heads, group),
         None if mask is None else by_group(mask, batch, key_heads, group),
@@ -108,7 +108,7 @@ def dot_product_attention(
     return tuple(results) if return_residual else results[0]
 
 
-class Asked(NamedTuple):
+class AttentionCall(NamedTuple):
     """What was asked for besides queries, keys and values; bias and mask by group."""
 
     scale: Any

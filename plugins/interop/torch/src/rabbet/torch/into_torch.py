@@ -71,7 +71,7 @@ def as_torch(fun: Callable, *, jit: bool = True) -> Callable:
             key, program, results = None, None, None
         if program is None:
             results = {}
-            program = Program(flat(fun, structure, moving, constants, results), jit)
+            program = ModuleProgram(flat(fun, structure, moving, constants, results), jit)
             if key is not None:
                 programs[key] = program, results
         outs = program.call(tuple(map(as_tensor, arrays)))
@@ -109,7 +109,7 @@ def flat(fun, structure, moving, constants, results):
     return of_arrays
 
 
-class Program:
+class ModuleProgram:
     """A function from a list of arrays to a list of arrays, called on tensors."""
 
     def __init__(self, fun, jit):
@@ -117,7 +117,7 @@ class Program:
         self.plain = rb.jit(fun) if jit else fun
         self.pull = rb.jit(lambda pullback, cotangents: pullback(cotangents)[0]) if jit else pull
         self.forwards: dict[tuple, Callable] = {}
-        self.derivatives: dict[tuple, Program] = {}
+        self.derivatives: dict[tuple, ModuleProgram] = {}
 
     @folded
     def call(self, tensors):
@@ -149,7 +149,7 @@ class Program:
                 _, pullback, _ = rb.vjp(split(self.fun, arrays, needed), chosen(arrays, needed), has_aux=True)
                 return pullback(list(cotangents))[0]
 
-            self.derivatives[needed] = Program(run, self.jit)
+            self.derivatives[needed] = ModuleProgram(run, self.jit)
         return self.derivatives[needed]
 
 
@@ -233,4 +233,4 @@ def conjugate(tensor):
     return tensor.conj() if tensor.is_complex() else tensor
 
 
-__all__ = ["Program", "as_tensor", "as_torch", "conjugate", "differentiable"]
+__all__ = ["ModuleProgram", "as_tensor", "as_torch", "conjugate", "differentiable"]

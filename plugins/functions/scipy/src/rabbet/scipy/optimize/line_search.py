@@ -13,7 +13,7 @@ DECREASE, CURVATURE = 1e-4, 0.9
 WIDENING, NARROWING, DONE = (np.int32(phase) for phase in range(3))
 
 
-class Place(NamedTuple):
+class PointOnLine(NamedTuple):
     """A step: its length, the function's value, its slope in the direction, its gradient."""
 
     step: Any
@@ -27,15 +27,15 @@ class Search(NamedTuple):
 
     phase: Any
     tries: Any
-    low: Place
-    high: Place
+    low: PointOnLine
+    high: PointOnLine
     next: Any
 
 
 class Step(NamedTuple):
     """What came out: the place, how often the function was computed, and whether it goes down at all."""
 
-    place: Place
+    place: PointOnLine
     tries: Any
     down: Any
 
@@ -58,12 +58,12 @@ def line_search(value_and_grad, x, value, gradient, direction, first, most, limi
       most: how many tries both phases have, each.
       limit: the longest step; one as long that goes down enough is good.
     """
-    start = Place(rnp.zeros_like(value), value, rnp.sum(gradient * direction), gradient)
+    start = PointOnLine(rnp.zeros_like(value), value, rnp.sum(gradient * direction), gradient)
     rounding = 10 * float(dtypes.finfo(value.dtype).eps) * rnp.abs(value)
 
     def at(step):
         value, gradient = value_and_grad(x + rnp.asarray(step, x.dtype) * direction)
-        return Place(step, value, rnp.sum(gradient * direction), gradient)
+        return PointOnLine(step, value, rnp.sum(gradient * direction), gradient)
 
     def turn(state):
         here = at(state.next)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rabbet.numpy as rnp
 from rabbet.extend.functions import array_or_tracer, folded
 from rabbet.extend.transform import is_tracer
 
@@ -182,11 +181,6 @@ def known_number(value, who, what):
 def to_dense(x):
     """A sparse array as a dense one; anything else as it is."""
     return x.todense() if is_sparse(x) else x
-
-
-def zeros_like_of(data, shape):
-    """Zeros of the dtype of ``data``."""
-    return rnp.zeros(shape, data.dtype)
 
 
 def kind_of(x):

@@ -8,7 +8,7 @@ from rabbet.export.errors import ExportError
 from rabbet.export.symbolic.expressions import Dimension, is_whole, made, names_in, value_of
 
 
-class Place(NamedTuple):
+class DimensionPlace(NamedTuple):
     """A dimension of an argument leaf."""
 
     leaf: int
@@ -22,7 +22,7 @@ class Step(NamedTuple):
     """
 
     name: str
-    place: Place
+    place: DimensionPlace
     factor: int
     rest: Any
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 def symbolic_places(avals):
     """The symbolic dimensions of argument leaves."""
     return [
-        Place(i, k, d)
+        DimensionPlace(i, k, d)
         for i, aval in enumerate(avals)
         for k, d in enumerate(aval.shape)
         if isinstance(d, Dimension)
@@ -152,5 +152,5 @@ def at_sizes(shape, sizes):
 
 
 __all__ = [
-    "Place", "Step", "at_sizes", "scope_of", "sizes_in", "solved", "steps_for", "symbolic_places",
+    "DimensionPlace", "Step", "at_sizes", "scope_of", "sizes_in", "solved", "steps_for", "symbolic_places",
 ]  # fmt: skip

@@ -136,7 +136,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     for i, x in enumerate(given):
         _refuse_other_than_array(who, structure, i, x)
     values = [state.strong(x) for x in given]
-    site = error_sites.Site(
+    site = error_sites.ErrorSite(
         error_sites.FailedCheckError, msg, structure, state.key_of(values), error_sites.where_in_words()
     )
     failed = lax.bitwise_not(array_or_tracer(pred))

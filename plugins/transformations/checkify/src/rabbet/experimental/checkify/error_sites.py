@@ -92,7 +92,7 @@ automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
 
-class Site(NamedTuple):
+class ErrorSite(NamedTuple):
     """Where an error can happen.
 
     Attributes:

@@ -90,7 +90,8 @@ class Checkify(Interpreter):
                 values = [state.strong(v) for v in values]
                 structure = tree.structure((tuple(values), {}))
                 where = error_sites.where_in_words()
-                site = error_sites.Site(fault.kind, fault.message, structure, state.key_of(values), where)
+                key = state.key_of(values)
+                site = error_sites.ErrorSite(fault.kind, fault.message, structure, key, where)
                 self.happened(state.failed(went_wrong, site, values))
         return payload.value
 

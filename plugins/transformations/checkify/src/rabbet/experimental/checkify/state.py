@@ -108,7 +108,7 @@ def failed(pred_failed, site, values):
 
     Args:
       pred_failed: a boolean scalar.
-      site: the ``Site``.
+      site: the ``ErrorSite``.
       values: an array for each entry of the site's key.
     """
     code = lax.select_n(pred_failed, np.int32(0), np.int32(error_sites.code_of(site)))
