@@ -402,3 +402,9 @@ def test_results_of_python_numbers_are_as_strong_as_under_jax():
     }
     for name, values in weak.items():
         assert getattr(special, name)(*values).weak_type, name
+
+
+@pytest.mark.parametrize("order", [-1, 31])
+def test_an_order_of_log_ndtr_that_no_series_has(order):
+    with pytest.raises(ValueError, match="series_order must be from 0 to 30"):
+        special.log_ndtr(-3.0, series_order=order)

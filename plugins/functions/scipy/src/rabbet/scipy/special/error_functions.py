@@ -96,12 +96,14 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Args:
       x: real numbers, of any shape.
-      series_order: in JAX, how many terms of a series are taken far from 0. Here no series is; it changes
-        nothing.
+      series_order: in JAX, how many terms of a series are taken far from 0, from 0 to 30. Here no series is;
+        it changes nothing.
 
     >>> round(float(special.log_ndtr(-30.0)), 3)
     -454.321
     """
+    if not 0 <= series_order <= 30:
+        raise ValueError(f"log_ndtr: series_order must be from 0 to 30, got {series_order}")
     return log_normal(*real("log_ndtr", x))
 
 
