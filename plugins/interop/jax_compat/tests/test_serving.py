@@ -276,14 +276,14 @@ def test_what_is_absent_raises_when_it_is_called_and_is_reported(child):
         import jax, rabbet_jax
         from jax.interpreters import partial_eval
         from jax._src.something import anything
-        trace = partial_eval.partial_eval_jaxpr_nounits
+        trace = partial_eval.dce_jaxpr_call_rule
         assert isinstance(anything, type)
         class Derived(anything):
             pass
         try:
             trace(None)
         except NotImplementedError as error:
-            assert "jax.interpreters.partial_eval.partial_eval_jaxpr_nounits is not there" in str(error)
+            assert "jax.interpreters.partial_eval.dce_jaxpr_call_rule is not there" in str(error)
             assert "report" in str(error)
         names = [name for name, _ in rabbet_jax.report()]
         assert "jax._src.something.anything" in names and len(names) == 2, names
