@@ -6,7 +6,7 @@ import functools
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import is_python_scalar
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import batch, is_tracer, typeof
 
 OF_ONE_DTYPE = (
     "add sub mul div rem max min atan2 nextafter bitwise_and bitwise_or bitwise_xor shift_left "
@@ -81,7 +81,9 @@ def select(pred, on_true, on_false):
     shapes = [typeof(x).shape for x in (on_true, on_false)]
     if shapes[0] != shapes[1]:
         raise TypeError(f"select cases must have the same shapes, got {shapes[0]} and {shapes[1]}")
-    if typeof(pred).shape not in ((), shapes[0]):
+    # JAX looks at the shapes of what a mapped selector becomes only, and scalars beside it are repeated.
+    mapped = is_tracer(pred) and pred.interpreter.table is batch and shapes[0] == ()
+    if typeof(pred).shape not in ((), shapes[0]) and not mapped:
         raise TypeError(
             f"select `which` must be scalar or have the same shape as cases, got {typeof(pred).shape} and "
             f"{shapes[0]}"
