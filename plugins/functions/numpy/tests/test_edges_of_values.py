@@ -102,3 +102,12 @@ def test_degrees_of_freedom_that_are_not_whole():
     for ddof in (0.5, 1, 2.5):
         np.testing.assert_allclose(rnp.nanvar(x, ddof=ddof), np.nanvar(x, ddof=ddof), rtol=1e-6)
     assert np.isnan(rnp.nanstd(x, ddof=3))
+
+
+@pytest.mark.parametrize("many", [20, 200])
+def test_a_long_convolution_is_computed_in_parts(many):
+    """Of terms that are few, and in blocks."""
+    a, v = np.sin(np.arange(60000.0)), np.cos(np.arange(float(many)))
+    assert np.allclose(rnp.convolve(a, v, "same"), np.convolve(a, v, "same"), atol=1e-3)
+    exact = rnp.convolve(a, v, precision=lax.Precision.HIGHEST)
+    assert np.allclose(exact, np.convolve(a, v), atol=1e-3)

