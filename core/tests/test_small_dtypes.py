@@ -3,6 +3,8 @@ nothing asks NumPy what kind of number a plugin's dtype is.
 """
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,3 +97,9 @@ def test_core_asks_its_own_table_for_the_kind_of_a_dtype():
             ):
                 found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
     assert not found, "\n".join(found)
+
+
+def test_numpy_knows_small_dtypes_when_rabbet_is_imported():
+    code = "import numpy as np, rabbet; print(np.zeros(2, 'bfloat16').astype('float8_e4m3fn').dtype)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "float8_e4m3fn"
