@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,8 @@ def test_only_processes_of_the_run_can_send(tmp_path):
     names = pytest.importorskip("rabbet_store.peer_checkpoints").NAME
     inbox = mail.Inbox(tmp_path / "folder", names, b"shared")
     listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=mail.serve, args=(listener, inbox), daemon=True).start()
+    thread = threading.Thread(target=mail.serve, args=(listener, inbox), daemon=True)
+    thread.start()
     way = object.__new__(mail.Mail)
     way.secret, way.addresses, content = b"shared", [listener.getsockname()], np.arange(9, dtype=np.uint8)
     name = "step1-0123456789ab-0of2"
@@ -133,13 +135,25 @@ def test_only_processes_of_the_run_can_send(tmp_path):
         with pytest.raises(store.CheckpointError, match="process 0 could not write a copy"):
             way.send(0, wrong, content)
         assert not list((tmp_path / "folder").iterdir()) and not (tmp_path / "outside").exists()
+    way.secret = b"shared"
+    for size in (9, 10**30):  # what is heard of another time, or made up, is refused before the rest is read
+        said = f"{name} {size} {'0' * 64}".encode()
+        with socket.create_connection(listener.getsockname(), 20) as stranger:
+            assert len(mail.line_of(stranger)) == 33
+            stranger.sendall(said + b" " + mail.code(b"shared", b"0" * 32 + b"\n" + said).encode() + b"\n")
+            assert mail.line_of(stranger) == b""
     (tmp_path / "folder").rmdir()
     (tmp_path / "folder").write_text("")  # what stands in the way is told to the sender
     with pytest.raises(store.CheckpointError, match="File exists"):
         way.send(0, name, content)
     inbox.wait(["step2-0123456789ab-0of2"], 0.01)  # it does not come
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
+    inbox.give_up()
+    began = time.monotonic()
+    inbox.wait(["step2-0123456789ab-0of2"], 60)  # nor is it waited for
+    assert time.monotonic() - began < 30
+    mail.close(listener)
+    thread.join(20)
+    assert not thread.is_alive()
     with pytest.raises(store.CheckpointError, match="process 0 does not take copies"):
         way.send(0, name, content)
 

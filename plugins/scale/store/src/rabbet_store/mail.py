@@ -1,9 +1,10 @@
 """Files sent to other processes while these do something else: over connections of their own, not over the
 devices, so that the program goes on.
 
-Each process listens on the address by which the others of its group reach it. What is sent is checked with a
-code that only the processes of the run can make, and written under its name once it is whole; then the
-sender is told.
+Each process listens on the address by which the others of its group reach it, and begins with a number of
+its own. What is sent is checked with codes that only the processes of the run can make: its head, which goes
+with that number, before there is memory for the rest, then the rest. It is written under its name once it is
+whole; then the sender is told.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import re
 import secrets
 import socket
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -23,8 +25,9 @@ from rabbet_store.errors import CheckpointError
 from rabbet_store.writing import agreed
 
 TALK_SECONDS = 20  # without a byte of the other one
+SLOWEST = 50e6  # bytes in a second that a process checks and writes at least
 PIECE = 8 << 20
-HEAD = re.compile(rb"(\S+) (\d+) ([0-9a-f]{32}) ([0-9a-f]{64})\n")
+HEAD = re.compile(rb"(([!-~]+) (\d+) ([0-9a-f]{64})) ([0-9a-f]{64})\n")
 DONE, GREETING = b"written\n", "-"  # a file of this name is none: only whether one gets through
 
 
@@ -42,7 +45,7 @@ class Mail:
         host = initialized_group().host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.create_server((host, 0), family=family, backlog=16)
-        weakref.finalize(self, self.listener.close)
+        weakref.finalize(self, close, self.listener)
         threading.Thread(
             target=serve, args=(self.listener, self.inbox), name="rabbet-store-mail", daemon=True
         ).start()
@@ -66,16 +69,15 @@ class Mail:
         Raises:
           CheckpointError: it does not answer, or could not.
         """
-        nonce = secrets.token_hex(16)
-        head = f"{name} {content.size} {nonce} {code(self.secret, nonce, name, content)}\n"
+        said = f"{name} {content.size} {code(self.secret, content.data)}".encode()
         try:
             with socket.create_connection(self.addresses[target], TALK_SECONDS) as way:
-                way.sendall(head.encode())
+                nonce = line_of(way)
+                way.sendall(said + b" " + code(self.secret, nonce + said).encode() + b"\n")
                 for start in range(0, content.size, PIECE):
                     way.sendall(content[start : start + PIECE].data)
-                answer = b""
-                while not answer.endswith(b"\n") and (more := way.recv(4096)):
-                    answer += more
+                way.settimeout(TALK_SECONDS + content.size / SLOWEST)
+                answer = line_of(way)
         except OSError as error:
             raise CheckpointError(f"process {target} does not take copies: {error}") from error
         if answer != DONE:
@@ -88,7 +90,7 @@ class Inbox:
 
     def __init__(self, folder, names, secret):
         self.folder, self.names, self.secret = folder, names, secret
-        self.changed, self.here, self.given_up = threading.Condition(), set(), 0
+        self.changed, self.here, self.given_up = threading.Condition(), set(), False
 
     def arrived(self, name):
         """A file is there."""
@@ -99,16 +101,15 @@ class Inbox:
     def wait(self, names, seconds):
         """Wait until files are there, so many seconds for each at most; they are forgotten then."""
         with self.changed:
-            before = self.given_up
             for name in names:
-                there = lambda name=name: name in self.here or before != self.given_up
+                there = lambda name=name: name in self.here or self.given_up
                 self.changed.wait_for(there, seconds)
                 self.here.discard(name)
 
     def give_up(self):
-        """Who waits now waits no longer."""
+        """Nobody waits any longer, until ``given_up`` is False again."""
         with self.changed:
-            self.given_up += 1
+            self.given_up = True
             self.changed.notify_all()
 
 
@@ -117,8 +118,11 @@ def serve(listener, inbox):
     while True:
         try:
             way, _ = listener.accept()
-        except OSError:  # it was closed
-            return
+        except OSError:
+            if listener.fileno() == -1:  # it was closed
+                return
+            time.sleep(0.1)  # as when there are too many open files
+            continue
         threading.Thread(target=take, args=(way, inbox), daemon=True).start()
 
 
@@ -127,17 +131,19 @@ def take(way, inbox):
     with way, contextlib.suppress(OSError):
         way.settimeout(TALK_SECONDS)
         file = way.makefile("rb")
+        nonce = secrets.token_hex(16).encode() + b"\n"
+        way.sendall(nonce)
         head = HEAD.fullmatch(file.readline(1024))
-        if head is None:
+        if head is None or not hmac.compare_digest(code(inbox.secret, nonce + head[1]).encode(), head[5]):
             return
-        name, size, nonce = head[1].decode(), int(head[2]), head[3].decode()
+        name, size = head[2].decode(), int(head[3])
         if name != GREETING and not inbox.names.fullmatch(name):
             return
         try:
             content = np.empty(size, np.uint8)
             if file.readinto(content.data) != size:
                 return
-            if not hmac.compare_digest(code(inbox.secret, nonce, name, content), head[4].decode()):
+            if not hmac.compare_digest(code(inbox.secret, content.data).encode(), head[4]):
                 return
             if name != GREETING:
                 inbox.folder.mkdir(parents=True, exist_ok=True)
@@ -148,11 +154,25 @@ def take(way, inbox):
             way.sendall(f"{error}\n".encode())
 
 
-def code(secret, nonce, name, content):
-    """What proves that a file comes from a process of the run."""
+def line_of(way):
+    """What the other one says, up to the end of a line or of the connection."""
+    said = b""
+    while not said.endswith(b"\n") and (more := way.recv(4096)):
+        said += more
+    return said
+
+
+def close(listener):
+    """End what ``serve`` waits for: closing alone does not."""
+    with contextlib.suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+def code(secret, said):
+    """What proves that bytes come from a process of the run."""
     made = hmac.new(secret, b"rabbet copies\0", hashlib.sha256)
-    made.update(f"{nonce} {name} {content.size}\n".encode())
-    made.update(content.data)
+    made.update(said)
     return made.hexdigest()
 
 

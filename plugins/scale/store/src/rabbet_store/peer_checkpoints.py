@@ -106,6 +106,8 @@ class PeerCheckpoints:
             if right and self._mail is None:
                 content = parts_file.packed(facts, leaves)
                 coming = {name(index - steps): between_processes.handed_on(content, steps) for steps in right}
+            if self._mail is not None:
+                self._mail.inbox.given_up = False
             self._thread = threading.Thread(
                 target=self._write, args=(name(index), content, facts, leaves, targets, coming, token),
                 name="rabbet-store-peers",
