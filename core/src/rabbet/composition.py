@@ -71,7 +71,8 @@ def compose() -> None:
     for name in ("debug_nans", "debug_infs", "no_execution"):
         # What is compiled checks its results or refuses to run, or does not, for good.
         config.watch(name, clear_caches)
-    config.watch("default_device", default_moves)
+    for name in ("default_device", "default_sharding"):
+        config.watch(name, default_moves)
     config.observe_with(observe)
     log_levels.follow()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import copysign
 from typing import TYPE_CHECKING, Any
 
+from rabbet.config import config
 from rabbet.messages import source_positions
 from rabbet.program import python_scalars
 from rabbet.program.context import context
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rabbet.runtime.platforms.devices import Device
     from rabbet.typing import Value
 
-_moves = False  # whether the default device was ever set while programs were kept
+_moves = False  # whether a default device or sharding was ever set while programs were kept
 # Per placement; a loop over x + i would otherwise keep them all.
 MOST_NUMBERS = 256
 
@@ -91,18 +92,23 @@ def first(op: Any, args: Any) -> Any:
 
 
 def where_default(runner: Callable[..., Any], device: Device, op: Any) -> Callable[..., Any]:
-    """``runner`` as long as ``device`` is the default one, which uncommitted arrays are computed on."""
+    """``runner`` as long as ``device`` is the default one, which uncommitted arrays are computed on, and no
+    sharding is the default.
+    """
     op = weakref.ref(op)  # which holds what is made here
 
     def run(args: list[Value] | tuple[Value, ...]) -> list[Value] | Value:
-        return runner(args) if default_device() is device else first(op(), args)
+        if default_device() is device and config.default_sharding is None:
+            return runner(args)
+        return first(op(), args)
 
     return run
 
 
 def default_moves() -> None:
-    """From now on the default device may be another at each call, and programs of uncommitted arrays ask
-    which it is. Before somebody has set it once they need not, so those are dropped.
+    """From now on the default device, or the sharding that stands for it, may be another at each call, and
+    programs of uncommitted arrays ask which it is. Before somebody has set one they need not, so those are
+    dropped.
     """
     global _moves
     if not _moves:

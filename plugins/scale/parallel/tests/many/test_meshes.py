@@ -216,6 +216,7 @@ def test_a_mesh_that_is_set_may_say_where_everything_is_computed():
         made = [
             rb.jit(lambda: rb.random.uniform(key, (4,)))(), rb.jit(lambda x: x + 1)(np.ones(4)),
             rb.jit(lambda x: x)(outside), rb.numpy.ones(4), rb.numpy.linspace(0, 1, 4) * 2, outside * 3,
+            outside + 1,  # which ran on one device before
         ]  # fmt: skip
         assert [x.sharding for x in made] == [whole] * len(made) and all(x.committed for x in made)
         cut = rb.device_put(np.ones((8, 4), np.float32), P("x"))
