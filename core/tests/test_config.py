@@ -461,3 +461,21 @@ def test_the_context_manager_of_a_setting_is_pickled_by_its_name(name):
     context = getattr(rb, name)
     assert pickle.loads(pickle.dumps(context)) is context is rb.config.context(name)
     assert (context.__module__, context.__qualname__) == ("rabbet", name)
+
+
+def test_threads_may_bring_the_same_setting_at_once(config):
+    bring = lambda: config.define(Setting("oven", False, boolean, doc="What two threads bring."))
+    known, others = config._known, []
+
+    def overtaken(name):
+        found = known(name)
+        if not others:
+            others.append(threading.Thread(target=bring))
+            others[0].start()
+            others[0].join(0.1)  # it may have to wait for this thread
+        return found
+
+    config.__dict__["_known"] = overtaken
+    bring()
+    others[0].join()
+    assert config.oven is False

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import threading
 import traceback
 
 import pytest
@@ -13,6 +14,7 @@ from rabbet.messages import function_names, source_positions, tracebacks
 @pytest.fixture
 def internal(tmp_path, monkeypatch):
     """A function that compiles source as if it stood in an internal package."""
+    source_positions._resolve_roots()  # those that stay behind this test
     monkeypatch.setattr(source_positions, "_roots", [*source_positions._roots])
     source_positions.add_internal_root(tmp_path)
 
@@ -233,3 +235,20 @@ def test_wraps_takes_objects_whose_annotations_are_no_dict():
 
     wrapped = wraps(Mean())(lambda x: x)
     assert wrapped.__annotations__ == {} and wrapped.__name__ == "Mean"
+
+
+def test_threads_may_look_for_internal_roots_at_once(tmp_path, monkeypatch):
+    given, roots, forms = [str(tmp_path / "one"), str(tmp_path / "other")], [], source_positions._forms
+    monkeypatch.setattr(source_positions, "_given", list(given))
+    monkeypatch.setattr(source_positions, "_roots", roots)
+
+    def overtaken(path):
+        if threading.current_thread() is threading.main_thread():
+            other = threading.Thread(target=source_positions._resolve_roots)
+            other.start()
+            other.join()
+        return forms(path)
+
+    monkeypatch.setattr(source_positions, "_forms", overtaken)
+    source_positions._resolve_roots()
+    assert source_positions._given == [] and {f for path in given for f in forms(path)} <= set(roots)

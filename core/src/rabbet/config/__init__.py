@@ -100,13 +100,14 @@ class Config:
         """Add a setting, or an ``Alias`` of one; a plugin may bring its own. A second, different one of a
         name is an error, except where the first came with ``define_all``: then that list is withdrawn.
         """
-        known = self._known(setting.name)
-        if known == setting:
-            return
-        if setting.name in self._lent:
+        with self._lock:  # two threads may bring the same one at once
+            if self._known(setting.name) == setting:
+                return
+            lent = setting.name in self._lent
+            if not lent:
+                self._refuse_second(setting)
+        if lent:
             self._withdraw(setting)
-        else:
-            self._refuse_second(setting)
         if isinstance(setting, Alias):
             self._aliases[setting.name] = setting
             return

@@ -102,9 +102,10 @@ def add_internal_root(path: Any) -> None:
 
 
 def _resolve_roots() -> None:
-    while _given:
-        _roots.extend(form for form in _forms(_given[-1]) if form not in _roots)
-        _given.pop()
+    for path in list(_given):  # another thread may do the same, or add to them, meanwhile
+        _roots.extend(form for form in _forms(path) if form not in _roots)
+        with contextlib.suppress(ValueError):
+            _given.remove(path)
 
 
 def is_internal(file: str, module: str | None = None) -> bool:
