@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
+import ml_dtypes  # NumPy knows its types by their names from here on
 import numpy as np
 
 from rabbet.config import config
