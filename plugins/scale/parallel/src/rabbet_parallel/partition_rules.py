@@ -9,6 +9,7 @@ each device does the operation on its parts, and results are added up along redu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -119,7 +120,9 @@ class RuleCall:
         return mesh, on_parts, outs, tuple(ins)
 
     def axes_of_factors(self, factors: Any, arrays: Any) -> dict[str, tuple]:
-        """For each factor the axes that cut it: those of the first array that has it cut, each axis once."""
+        """For each factor the axes that cut it: those of the first array that has it cut, each axis once.
+        What the compiler has cut into parts that are not equal stays whole.
+        """
         count = len(self.found.operands)
         ordered = [*factors[count:], *factors[:count]]
         whole = set(self.found.special["need_replication_factors"])
@@ -128,9 +131,11 @@ class RuleCall:
         used: set = set()
         for per_array, x in zip(ordered, arrays, strict=True):
             spec = tuple(x.sharding.spec) if isinstance(x.sharding, NamedSharding) else ()
-            for dims, entry in zip(per_array, spec, strict=False):
+            for dims, entry, size in zip(per_array, spec, x.shape, strict=False):
                 names = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
                 free = tuple([name for name in names if name not in used])
+                if size % math.prod([x.sharding.mesh.shape[name] for name in names]):
+                    continue
                 if free and dims[0] not in whole and not axes.get(dims[0]) and len(free) == len(names):
                     axes[dims[0]] = free
                     used.update(free)

@@ -64,6 +64,15 @@ def test_reduction_factors_are_added_up():
     assert seen[-1] == [(4, 4), (4, 4)] and out.sharding.spec in (P("x"), P("x", None))
 
 
+def test_what_does_not_divide_stays_whole():
+    """The compiler cuts what is made within a program into parts that are not equal, too."""
+    p = product("product_of_odd_sizes", lambda op, a, b: "i j, j k -> i k")
+    seen.clear()
+    out = jit(lambda a, b: 2 * p(a[:13], b[:, :3]))(put(A, "x"), put(B, None, "y"))
+    np.testing.assert_allclose(out, 2 * A[:13] @ B[:, :3], rtol=1e-5, atol=1e-6)
+    assert seen[-1] == [(13, 8), (8, 3)]
+
+
 def test_on_one_device_and_within_shard_map_the_rule_is_not_asked():
     p = product("product_asked_for_nothing", lambda op, a, b: 1 / 0)
     np.testing.assert_allclose(p(A, B), A @ B, rtol=1e-5, atol=1e-6)
