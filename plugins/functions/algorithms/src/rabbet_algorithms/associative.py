@@ -22,7 +22,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
 
     Args:
       fn: an associative operation on two pytrees like ``elems``, applied elementwise along ``axis`` (which
-        may have any size in its arguments), returning another such pytree.
+        may have any size in its arguments), returning another such pytree;
+        where the whole is a tuple or a list, it may return either, and the result is as ``elems``.
       elems: a pytree of arrays with one size along ``axis``.
       reverse: combine from the last element on; the first argument of ``fn`` is then the later one.
       axis: the axis to scan along.

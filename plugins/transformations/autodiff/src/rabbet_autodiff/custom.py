@@ -35,6 +35,19 @@ class _Custom(RuledFunction):
         )
 
 
+def same_tree(what: str, found: Any, like: Any) -> None:
+    """Refuse a tree of another structure than ``like`` has, or of leaves of other shapes."""
+    leaves, treedef = tree.flatten(found)
+    wanted, wanted_tree = tree.flatten(like)
+    if treedef != wanted_tree:
+        raise TypeError(f"{what}, {wanted_tree}; it returned {treedef}")
+    for path, a, b in zip(tree.leaf_paths(treedef), leaves, wanted, strict=True):
+        if typeof(a).shape != typeof(b).shape:
+            raise TypeError(
+                f"{what}{tree.keystr(path)}, {typeof(b).str_short()}; it returned {typeof(a).str_short()}"
+            )
+
+
 @folded
 class custom_jvp(_Custom):
     """Decorator: a function whose derivative you give by a rule of forward mode; reverse mode comes from
@@ -63,7 +76,9 @@ class custom_jvp(_Custom):
         """Set the rule ``jvp(*static, primals, tangents) -> (out, out_tangent)``; return it.
 
         Tangents have the shapes and dtypes of the primals (float0 for integers), and the rule must be
-        linear in them. With ``symbolic_zeros``, those that are known to be zero are ``SymbolicZero`` objects
+        linear in them. The output of the rule stands for that of the function, which does not run then: its
+        structure and types are compared with the function's where those are known, as under ``rb.jit``.
+        With ``symbolic_zeros``, those that are known to be zero are ``SymbolicZero`` objects
         of ``rb.custom_derivatives``, and the rule may return such.
         """
         self.jvp, self.symbolic_zeros = jvp, bool(symbolic_zeros)
@@ -72,15 +87,28 @@ class custom_jvp(_Custom):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule ``jvp(tangent, out, *primals) -> out_tangent`` per argument; None where the
         derivative is zero.
+
+        Raises:
+          TypeError: where it is differentiated and there are not as many rules as arguments, or a rule
+            returns a tangent of another structure or shape than the output has.
         """
         if self.nondiff_argnums or self.nondiff_argnames:
             raise TypeError("defjvps has no place for static arguments; use defjvp with nondiff_argnums")
 
         def together(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
+            name = describe_function(self.fun)
+            if len(jvps) != len(primals):
+                raise TypeError(
+                    f"defjvps of {name}: {len(jvps)} rules for {len(primals)} arguments; give one for each, "
+                    "None where the derivative is zero"
+                )
             out = self(*primals)
-            terms = [
-                rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
-            ]
+            terms = []
+            for i, (rule, t) in enumerate(zip(jvps, tangents, strict=True)):
+                if rule is not None:
+                    terms.append(rule(t, out, *primals))
+                    what = f"defjvps of {name}: rule {i} must return a tangent like the output"
+                    same_tree(what, terms[-1], out)
             zero = tree.map(lambda x: instantiate(zero_tangent(typeof(x))), out)
             return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms, zero)
 
@@ -125,7 +153,8 @@ class custom_vjp(_Custom):
         cotangents``.
 
         ``bwd`` returns a tuple with one entry per differentiable argument, of its structure; None stands
-        for zero.
+        for zero. The output of ``fwd`` stands for that of the function, which does not run then: its
+        structure and types are compared with the function's where those are known, as under ``rb.jit``.
 
         Args:
           symbolic_zeros: give ``fwd`` its argument leaves as ``CustomVJPPrimal`` objects, ``value`` and
@@ -161,7 +190,8 @@ def custom_gradient(
 
     Args:
       fun: returns a pair: the output, and a function from the cotangent of the output to a tuple of
-        cotangents of the arguments (to a single one, where there is one argument).
+        cotangents of the arguments (to a single one, where there is one argument). Anything else is a
+        TypeError.
       remat: the second of the pair is instead a function of the arguments of ``fun`` that returns such a
         pair. It runs right after ``fun``, or under ``rb.checkpoint`` when the backward pass comes.
       with_logs, with_accums: False and None; there are no logs of the backward pass, and no accumulators.
@@ -180,13 +210,22 @@ def custom_gradient(
     if fun is None:
         return functools.partial(custom_gradient, remat=remat)
 
+    def pair(function: Callable[..., Any], args: Any) -> Any:
+        out = function(*args)
+        if not (isinstance(out, (tuple, list)) and len(out) == 2):
+            raise TypeError(
+                f"custom_gradient: {describe_function(function)} must return a pair (output, function from "
+                f"the cotangent to cotangents), it returned {tree.structure(out)}"
+            )
+        return out
+
     def value(*args: Value) -> Value:
-        return fun(*args)[0]
+        return pair(fun, args)[0]
 
     def with_pull(*args: Value) -> tuple[Callable[..., Any] | Value, ...]:
-        out, pull = fun(*args)
+        out, pull = pair(fun, args)
         if remat:
-            out, pull = pull(*args)
+            out, pull = pair(pull, args)
 
         def pulled(cotangent: Any) -> Any:
             found = pull(cotangent)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import lax, tree
 from rabbet.extend.bodies import Body, convert_weak_outputs, fully_transposed, share_consts, stage_loop_body
-from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating, with_weak_type
+from rabbet.extend.functions import (
+    array_or_tracer,
+    describe_function,
+    folded,
+    is_evaluating,
+    named_like,
+    with_weak_type,
+)
 from rabbet.extend.passes import consts_as_inputs, evaluate
 from rabbet.extend.primitive import instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
@@ -73,6 +80,18 @@ def as_wanted(
     same_types(who, "solve", solve, avals, wanted, treedef)
     solution = tree.unflatten(out_tree, [array_or_tracer(x) for x in leaves])
     return (solution, out[1]) if has_aux else solution
+
+
+def keeping(who: str, what: str, fun: Callable[..., Any], like: Any) -> Callable[..., Any]:
+    """``fun``, as a solver calls it: a result of another structure than ``like`` is refused."""
+    treedef = tree.structure(like)
+
+    def checked(x: Any) -> Any:
+        out = fun(x)
+        same_structure(who, what, fun, tree.structure(out), treedef)
+        return out
+
+    return named_like(checked, fun)
 
 
 def not_a_pair(who: str, what: str, fun: Callable[..., Any], out_tree: Any) -> Exception:
@@ -174,7 +193,8 @@ def custom_linear_solve(
       Array([1., 2.], dtype=float32)
     """
     if is_evaluating():  # nothing is differentiated or recorded
-        return as_wanted("custom_linear_solve", solve, solve(matvec, b), b, has_aux)
+        given = keeping("custom_linear_solve", "matvec", matvec, b)
+        return as_wanted("custom_linear_solve", solve, solve(given, b), b, has_aux)
     space = Vectors("custom_linear_solve", "matvec", matvec, b)
     a = space.map
     solving = space.staged(lambda v: solve(space.function(a.program, a.consts), v))
@@ -245,7 +265,8 @@ def custom_root(
       Array(1.4142135, dtype=float32, weak_type=True)
     """
     if is_evaluating():  # nothing is differentiated or recorded
-        return as_wanted("custom_root", solve, solve(f, initial_guess), initial_guess, has_aux)
+        given = keeping("custom_root", "f", f, initial_guess)
+        return as_wanted("custom_root", solve, solve(given, initial_guess), initial_guess, has_aux)
     space = Vectors("custom_root", "f", f, initial_guess)
     root = _Root(space, solve, tangent_solve, has_aux)
     return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)

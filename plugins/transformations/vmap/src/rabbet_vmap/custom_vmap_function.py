@@ -52,7 +52,8 @@ class custom_vmap(RuledFunction):
 
         ``in_batched`` and ``out_batched`` have the structures of the arguments and of the result, with a bool
         for each array (``out_batched`` may be a prefix): whether it has the mapped dimension, which is then
-        the first.
+        the first. The function itself does not run: the structure of the result is compared with the
+        function's where that is known, as under ``rb.jit``.
         """
         self.vmap_rule = vmap_rule
         return vmap_rule

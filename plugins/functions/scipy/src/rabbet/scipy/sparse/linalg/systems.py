@@ -95,6 +95,14 @@ def enough(b, limits):
     return rnp.maximum(rnp.square(limits.tol) * vdot(b, b), rnp.square(limits.atol))
 
 
+def same_structure(name, what, given, b):
+    """Refuse an operator that returns another structure than ``b`` has."""
+    if given != tree.structure(b):
+        raise TypeError(
+            f"{name}: {what} must return the structure of b, {tree.structure(b)}, it returned {given}"
+        )
+
+
 def solved(name, steps, A, b, x0, M, symmetric):
     """Run ``steps(A, b, x0, M)``, as a function of ``b`` and of whatever ``A`` is made of.
 
@@ -116,13 +124,19 @@ def solved(name, steps, A, b, x0, M, symmetric):
         raise ValueError(f"{name}: x0 and b must have equal shapes, got {shapes[0]} and {shapes[1]}")
     dtype = rnp.result_type(*tree.leaves(b), *tree.leaves(tree.map(lambda x: x, x0)))
     out, given = tree.flatten(A(b))
-    if given != tree.structure(b):
-        raise TypeError(f"{name}: A must return the structure of b, {tree.structure(b)}, it returned {given}")
+    same_structure(name, "A", given, b)
     dtype = rnp.result_type(dtype, *out) if out else dtype
     if dtypes.kind(dtype) == "c":
         b, x0 = [tree.map(lambda x: rnp.asarray(x, dtypes.to_complex(x.dtype)), t) for t in (b, x0)]
     x0 = tree.map(lambda x, like: rnp.asarray(x, like.dtype), x0, b)
-    preconditioner = None if M is None else operator(name, "M", M)
+    preconditioner = None
+    if M is not None:
+        given_M = operator(name, "M", M)
+
+        def preconditioner(x):
+            out = given_M(x)
+            same_structure(name, "M", tree.structure(out), b)
+            return out
     start = lax.stop_gradient(x0)
 
     def forward(matvec, right):
