@@ -35,7 +35,7 @@ class _Custom(RuledFunction):
         )
 
 
-def same_tree(what: str, found: Any, like: Any) -> None:
+def same_tree(what: str, found: object, like: object) -> None:
     """Refuse a tree of another structure than ``like`` has, or of leaves of other shapes."""
     leaves, treedef = tree.flatten(found)
     wanted, wanted_tree = tree.flatten(like)
@@ -210,7 +210,7 @@ def custom_gradient(
     if fun is None:
         return functools.partial(custom_gradient, remat=remat)
 
-    def pair(function: Callable[..., Any], args: Any) -> Any:
+    def pair(function: Callable[..., Any], args: tuple[Value, ...]) -> Any:
         out = function(*args)
         if not (isinstance(out, (tuple, list)) and len(out) == 2):
             raise TypeError(

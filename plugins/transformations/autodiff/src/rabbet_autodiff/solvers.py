@@ -82,11 +82,11 @@ def as_wanted(
     return (solution, out[1]) if has_aux else solution
 
 
-def keeping(who: str, what: str, fun: Callable[..., Any], like: Any) -> Callable[..., Any]:
+def keeping(who: str, what: str, fun: Callable[..., Any], like: object) -> Callable[..., Any]:
     """``fun``, as a solver calls it: a result of another structure than ``like`` is refused."""
     treedef = tree.structure(like)
 
-    def checked(x: Any) -> Any:
+    def checked(x: Value | dict[Any, Any]) -> Value | dict[Any, Any]:
         out = fun(x)
         same_structure(who, what, fun, tree.structure(out), treedef)
         return out

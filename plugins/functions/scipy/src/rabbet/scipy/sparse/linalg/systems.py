@@ -103,6 +103,17 @@ def same_structure(name, what, given, b):
         )
 
 
+def keeping(name, what, given, b):
+    """An operator whose results are checked for the structure of ``b``."""
+
+    def checked(x):
+        out = given(x)
+        same_structure(name, what, tree.structure(out), b)
+        return out
+
+    return checked
+
+
 def solved(name, steps, A, b, x0, M, symmetric):
     """Run ``steps(A, b, x0, M)``, as a function of ``b`` and of whatever ``A`` is made of.
 
@@ -129,14 +140,7 @@ def solved(name, steps, A, b, x0, M, symmetric):
     if dtypes.kind(dtype) == "c":
         b, x0 = [tree.map(lambda x: rnp.asarray(x, dtypes.to_complex(x.dtype)), t) for t in (b, x0)]
     x0 = tree.map(lambda x, like: rnp.asarray(x, like.dtype), x0, b)
-    preconditioner = None
-    if M is not None:
-        given_M = operator(name, "M", M)
-
-        def preconditioner(x):
-            out = given_M(x)
-            same_structure(name, "M", tree.structure(out), b)
-            return out
+    preconditioner = None if M is None else keeping(name, "M", operator(name, "M", M), b)
     start = lax.stop_gradient(x0)
 
     def forward(matvec, right):
