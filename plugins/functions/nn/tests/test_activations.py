@@ -67,6 +67,15 @@ def test_types(name):
     assert not function(np.ones(2, "i4")).weak_type
 
 
+def test_squareplus_promotes_what_it_adds():
+    x, b = X[:2], np.arange(6, dtype="f4").reshape(3, 2)
+    right = (x + np.sqrt(x.astype("f8") ** 2 + b)) / 2
+    np.testing.assert_allclose(nn.squareplus(x, b), right, rtol=2e-6)
+    found = nn.squareplus(x.astype("f2"), b)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, right, rtol=1e-3)
+
+
 @pytest.mark.needs("grad", "vmap")
 @pytest.mark.parametrize("name", FORMULAS)
 def test_derivative_is_finite_and_right(name):

@@ -111,3 +111,15 @@ def test_a_long_convolution_is_computed_in_parts(many):
     assert np.allclose(rnp.convolve(a, v, "same"), np.convolve(a, v, "same"), atol=1e-3)
     exact = rnp.convolve(a, v, precision=lax.Precision.HIGHEST)
     assert np.allclose(exact, np.convolve(a, v), atol=1e-3)
+
+
+@pytest.mark.parametrize("many", [20, 60000])
+def test_a_convolution_refuses_a_dtype_that_loses_parts(many):
+    """Of long vectors as of short ones."""
+    a, v = np.full(many, 1.5 + 2j, "complex64"), np.ones(20, "complex64")
+    with pytest.raises(TypeError, match="cannot be summed in float32"):
+        rnp.convolve(a, v, preferred_element_type="float32")
+    with pytest.raises(TypeError, match="cannot be summed in int32"):
+        rnp.convolve(a.real, v.real, preferred_element_type="int32")
+    found = rnp.convolve(a.real.astype("float16"), v.real.astype("float16"), preferred_element_type="float32")
+    assert found.dtype == "float32" and float(found[19]) == 30.0

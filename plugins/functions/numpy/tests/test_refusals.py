@@ -109,7 +109,6 @@ def test_a_view_in_64_bits_is_what_the_settings_say():
 
 
 @pytest.mark.needs("jit")
-@pytest.mark.needs("jit")
 @pytest.mark.parametrize("number", [1, 1.0, True, 1j, np.float32(1), np.int8(1), np.array(1.0)])
 def test_a_number_that_becomes_an_array_by_itself_is_a_transfer(number):
     x = rb.device_put(np.float32(1))

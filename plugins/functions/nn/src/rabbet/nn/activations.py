@@ -313,8 +313,8 @@ def squareplus(x: Value, b: Value = 4.0) -> Value:
     root = rnp.where(far, lax.abs(x), root)
     below = rnp.less(x, -1)  # where the sum of both is lost, what it is by its product with the difference
     x, root = lax.mul(x, 0.5), lax.mul(root, 0.5)
-    quotient = rnp.divide(rnp.multiply(b, 0.25), rnp.where(below, lax.sub(root, x), 1))
-    return rnp.where(below, quotient, lax.add(x, root))
+    quotient = rnp.divide(rnp.multiply(b, 0.25), rnp.where(below, rnp.subtract(root, x), 1))
+    return rnp.where(below, quotient, rnp.add(x, root))
 
 
 @fused

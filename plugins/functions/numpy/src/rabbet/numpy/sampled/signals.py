@@ -125,8 +125,9 @@ FEW = 32
 def _products(padded: Value, v: Value, length: int, preferred_element_type: Any, precision: Any) -> Value:
     """The product of ``v`` with ``padded`` from each place on; of long vectors without all places at once."""
     m = v.shape[0]
-    if length * m > AT_ONCE and m <= FEW and precision is None:
-        dtype = dtypes.canonicalize(preferred_element_type or v.dtype)
+    dtype = v.dtype
+    plain = precision is None and preferred_element_type in (None, dtype)  # others dot_general may refuse
+    if length * m > AT_ONCE and m <= FEW and plain:
         wide = dtypes.result_type(dtype, "float32") if dtypes.kind(dtype) == "f" else dtype
         padded, v = converted(padded, wide), converted(v, wide)
         total = lax.mul(lax.slice_in_dim(padded, 0, length), v[0])
