@@ -123,3 +123,9 @@ def test_a_convolution_refuses_a_dtype_that_loses_parts(many):
         rnp.convolve(a.real, v.real, preferred_element_type="int32")
     found = rnp.convolve(a.real.astype("float16"), v.real.astype("float16"), preferred_element_type="float32")
     assert found.dtype == "float32" and float(found[19]) == 30.0
+
+
+@pytest.mark.needs("grad")
+def test_a_bessel_function_whose_exponential_alone_is_infinite():
+    assert math.isclose(float(rnp.i0(90.0)), 5.139238e37, rel_tol=1e-6)
+    assert math.isclose(float(rb.grad(rnp.i0)(-91.0)), -1.3816168e38, rel_tol=1e-6)

@@ -208,7 +208,7 @@ def i0(x: Value) -> Value:
 @custom_rules
 def bessel_i0(x: Value) -> Value:
     """``i0`` of floats."""
-    return lax.mul(lax.bessel_i0e(x), lax.exp(lax.abs(x)))
+    return unscaled(lax.bessel_i0e(x), lax.abs(x))
 
 
 @bessel_i0.def_rule("jvp")
@@ -216,7 +216,13 @@ def bessel_i0_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tu
     """By the function of order 1: of the scaled ones the large terms would cancel."""
     (x,), (t,) = primals, tangents
     modulus = lax.mul(x, lax.sign(x))  # whose slope at 0 is 0
-    return bessel_i0(x), lax.mul(t, lax.mul(lax.bessel_i1e(x), lax.exp(modulus)))
+    return bessel_i0(x), lax.mul(t, unscaled(lax.bessel_i1e(x), modulus))
+
+
+def unscaled(scaled: Value, modulus: Value) -> Value:
+    """``scaled * exp(modulus)``, in two steps: the exponential alone is infinite before the product is."""
+    half = lax.exp(lax.mul(modulus, 0.5))
+    return lax.mul(lax.mul(half, scaled), half)
 
 
 @fused(static=("axis", "period"))
