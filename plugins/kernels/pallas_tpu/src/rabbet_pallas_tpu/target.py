@@ -31,20 +31,19 @@ def write(site, call, names):
     if effect not in (False, tpu.SideEffectType.PURE):
         properties["has_side_effect"] = True
     types, results = list(call.operands), [b.array for b in call.outs]
+    held, made = [[*map(memrefs.in_memory, avals)] for avals in (types, results)]
     outs = site.custom_call(
-        CALL, converted(site, types, names, memrefs.in_memory), [*map(memrefs.in_memory, results)],
-        in_avals=[*map(memrefs.in_memory, types)], aliases=aliases,
+        CALL, converted(site, types, names, held), made, in_avals=held, aliases=aliases,
         config=json.dumps({"custom_call_config": settings(call, params, text)}), properties=properties,
     )  # fmt: skip
-    return converted(site, [*map(memrefs.in_memory, results)], outs, lambda a: a, results)
+    return converted(site, made, outs, results)
 
 
-def converted(site, types, names, to, wanted=None):
+def converted(site, types, names, wanted):
     """Names of arrays of other types: truth values as kernels hold them, or back."""
-    wanted = [to(a) for a in types] if wanted is None else wanted
-    if [a.dtype for a in types] == [a.dtype for a in wanted]:
-        return names
     dtypes = [a.dtype for a in wanted]
+    if [a.dtype for a in types] == dtypes:
+        return names
     return site.write(lambda *xs: [*map(lax.convert_element_type, xs, dtypes)], types, names)
 
 
