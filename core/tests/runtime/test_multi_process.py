@@ -25,7 +25,7 @@ def run_for(monkeypatch, times):
 
     monkeypatch.setattr(multi_process.interruptible, "watched", watched)
     lowering = SimpleNamespace(name="step", module=SimpleNamespace(key_text="module"))
-    group = SimpleNamespace(is_local=False, local_devices=(0,))
+    group = SimpleNamespace(is_local=False, local_devices=(0,), platform="cpu")
     multi_process.overseen(None, SimpleNamespace(device=group, lowering=lowering, exe=None))([])
     return told
 

@@ -156,3 +156,9 @@ def test_a_sample(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_all(name, dtype):
     assert not wrong(name, dtype)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_poch_by_both_operands(order):
+    mixed = rb.grad(rb.grad(s.poch, order[0]), order[1])(1.5, 2.0)
+    np.testing.assert_allclose(mixed, 5.651468148, rtol=1e-5)  # mpmath, at a whole number of factors

@@ -171,7 +171,7 @@ def pochhammer(z, m):
 # -------------------------------------------------------------------------------------------- the primitives
 products = define(
     "rising_product", "z m", rising,
-    [BY_DIFFERENTIATION, NoDerivative("it is defined for whole numbers alone")],
+    [BY_DIFFERENTIATION, lambda z, m, out: out * real_digamma(z + m)],
     "gamma(z + m) / gamma(z) for whole m",
 )  # fmt: skip
 

@@ -48,7 +48,7 @@ def define(name, operands, algorithm, slopes, doc, kinds="f", weak=True):
     primitive.decompose(lambda op, *args: widened(algorithm, args))
     partial = None
     if BY_DIFFERENTIATION in slopes:
-        partial = partial_of(name, operands, algorithm, slopes, kinds)
+        partial = partial_of(primitive, operands, algorithm, slopes, kinds)
         by = [tuple(int(i == j) for j in range(len(operands))) for i in range(len(operands))]
         slopes = [
             functools.partial(derivative, partial, by[i]) if slope is BY_DIFFERENTIATION else slope
@@ -63,23 +63,29 @@ def derivative(partial, orders, *args):
     return partial(*args[:-1], orders=orders)
 
 
-def partial_of(name, operands, algorithm, slopes, kinds):
+def partial_of(primitive, operands, algorithm, slopes, kinds):
     """The primitive of the partial derivatives of an algorithm, with the number of them by each operand as
-    its parameter.
+    its parameter. The first one by an operand that has a formula is the formula: the algorithm need not be
+    smooth there.
     """
-    title = f"{name}_derivative"
+    title = f"{primitive.name}_derivative"
 
     def abstract(*avals, orders):
         return type_of(title, kinds, *avals)
 
     partial = Primitive(
-        title, abstract, kinds=("elementwise",), operands=operands, doc=f"partial derivatives of {name}"
-    )
+        title, abstract, kinds=("elementwise",), operands=operands,
+        doc=f"partial derivatives of {primitive.name}",
+    )  # fmt: skip
 
     @partial.decompose
     def by_forward_mode(op, *args):
-        function = algorithm
-        for i, order in enumerate(op.params["orders"]):
+        function, orders = algorithm, list(op.params["orders"])
+        for i, slope in enumerate(slopes):
+            if orders[i] and slope is not BY_DIFFERENTIATION:
+                function, orders[i] = formula(primitive, slope), orders[i] - 1
+                break
+        for i, order in enumerate(orders):
             for _ in range(order):
                 function = differentiated(function, i)
         return widened(function, args)
@@ -95,6 +101,11 @@ def partial_of(name, operands, algorithm, slopes, kinds):
         return chain_rule(op, title, operands, rows, duals)
 
     return partial
+
+
+def formula(primitive, slope):
+    """A slope as a function of the operands."""
+    return lambda *args: slope(*args, primitive(*args))
 
 
 def differentiated(function, i):
