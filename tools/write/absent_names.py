@@ -102,6 +102,8 @@ def main():
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     newest = public_names()
+    if sum(map(len, newest.values())) < 2000:
+        sys.exit(f"jax is not installed with this Python, or cannot be imported: {sys.executable}")
     if args.older:
         OLDER.write_text(json.dumps(only_in(public_names(args.older), newest), indent=1) + "\n")
     absent = missing(together(newest, json.loads(OLDER.read_text())))

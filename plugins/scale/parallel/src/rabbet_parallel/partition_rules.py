@@ -70,6 +70,11 @@ class RuleCall:
             told = Answer(**answer)
             self.part = told.part
             special = {kind: tuple(getattr(told, kind)) for kind in KINDS}
+            if any(special.values()) and isinstance(told.rule, SdyShardingRule):
+                given = ", ".join([kind for kind in KINDS if special[kind]])
+                raise TypeError(
+                    f"{self.who} returned {given} beside an SdyShardingRule; give them to the SdyShardingRule"
+                )
             answer = parse_rule(told.rule, special, {}) if isinstance(told.rule, str) else told.rule
         rule = parse_rule(answer, {}, {}) if isinstance(answer, str) else answer
         if not isinstance(rule, SdyShardingRule):

@@ -86,6 +86,9 @@ def test_what_is_no_rule_is_refused_by_name():
         TypeError, match=r"'partition' rule for primitive 'product_with_a_number' \(.*returned int"
     ):
         jit(p)(put(A, "x"), put(B))
+    twice = {"rule": SdyShardingRule((("i",), ("j",)), (("i",),)), "reduction_factors": ("j",)}
+    with pytest.raises(TypeError, match="reduction_factors beside an SdyShardingRule"):
+        jit(product("product_with_two_answers", lambda op, a, b: twice))(put(A, "x"), put(B))
     q = product("product_of_three", lambda op, a, b: "i, j, k -> i")
     with pytest.raises(ValueError, match="'product_of_three'"):
         jit(q)(put(A, "x"), put(B))

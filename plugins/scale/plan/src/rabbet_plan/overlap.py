@@ -8,7 +8,8 @@ of it then is waited for. An operation that is not cut in two is waited for in f
 some of them over several fusions, which compute while parts are sent: the first begins it, the last waits.
 
 The account says nothing of how arithmetic and communication slow each other down, and within a loop each
-round begins when the one before it has ended. Durations are those of the estimate.
+round begins when the one before it has ended. What was begun outside of a loop and runs beside it has links
+of its own there. Durations are those of the estimate.
 """
 
 from __future__ import annotations
@@ -143,7 +144,8 @@ class Account:
                 self.note(*clock.end(begun), times, begun=True)
             return
         if i.opcode == "while":
-            rounds = trip_count(i) or 1
+            rounds = trip_count(i)
+            rounds = 1 if rounds is None else rounds
             clock.ran(self.name(i), rounds * sum([self.run(c, times * rounds) for c in i.called]))
             return
         if i.opcode == "conditional" and i.called:
