@@ -55,6 +55,10 @@ def test_what_is_not_here_is_left_and_the_rest_of_its_line_is_not():
         "if x: from jax import a; from rabbet import lax\n"
     )
     assert len(left) == 2 and "jax.no_such_thing" in left[0]
+    text, left = rewritten("from jax import (\n    jit,  # one\n    no_such_thing,  # two\n)\n")
+    assert text == (
+        "from rabbet import (\n    jit,  # one\n    )\nfrom jax import (\n    no_such_thing,  # two\n)\n"
+    )
     text, left = rewritten("import jax.no_such_module, jax.numpy as jnp\n")
     assert text == "import jax.no_such_module, rabbet.numpy as jnp\n" and len(left) == 1
     text, left = rewritten("import importlib\nimportlib.import_module('jax.numpy')\n__import__('os')\n")

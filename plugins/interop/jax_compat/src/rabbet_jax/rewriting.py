@@ -98,7 +98,9 @@ def rewritten(text: str | bytes) -> tuple[Any, list[str]]:
                 return updated_node if home is None else updated_node.with_changes(module=of_rabbet(home))
             parts = []
             for home, names in groups.items():
-                names[-1] = names[-1].with_changes(comma=libcst.MaybeSentinel.DEFAULT)
+                space = getattr(names[-1].comma, "whitespace_after", None)
+                if not isinstance(space, libcst.ParenthesizedWhitespace):  # which may have a comment
+                    names[-1] = names[-1].with_changes(comma=libcst.MaybeSentinel.DEFAULT)
                 place = updated_node.module if home is None else of_rabbet(home)
                 parts.append(updated_node.with_changes(module=place, names=names))
             return libcst.FlattenSentinel(parts)
