@@ -23,13 +23,15 @@ Made by `tools/write/plans.py`; do not edit. The decoder of `examples/large/trai
 the layout `fsdp`, each layer computed again, plain attention, compiled for hardware that is not here. `least`
 is the time of a step if all communication runs beside arithmetic, `order` if it runs as the compiler ordered
 it, `most` if nothing runs beside anything. MFU is 6ND at the time `order`; `again` is how many times 6ND the
-products of the compiled program are (attention, and what is computed again).
+products of the compiled program are (attention, and what is computed again). 6ND is six operations for each
+parameter and each token.
 """
 PUBLISHED = """
 ## Beside published runs
 
 The published time of a step should lie between `least` and `most`. The runs are of MaxText and used a fused
-attention, which the example does not have. Nothing was looked up again when this page was made.
+attention, which the example does not have. `errors` are those of `least`, `order` and `most`. Nothing was
+looked up again when this page was made.
 """
 SUMS = """
 ## Small sums at a thousand devices
