@@ -50,3 +50,19 @@ def test_what_changes_nothing_is_accepted():
 def test_the_precision_of_a_convolution_is_that_of_its_products(name):
     program = rb.make_jaxpr(lambda x: getattr(rnp, name)(x, x, precision="highest"))(ROW)
     assert "highest" in str(program).lower()
+
+
+def test_copy_is_a_copy():
+    x = rnp.asarray(ROW)
+    place = x.unsafe_buffer_pointer()
+    copied = [
+        rnp.astype(x, "float32", copy=True),
+        x.astype("float32", copy=True),
+        rnp.array(x, copy=True),
+        rnp.asarray(x, copy=True),
+        rnp.copy(x),
+    ]
+    for one in copied:
+        assert one.unsafe_buffer_pointer() != place and one.tolist() == x.tolist()
+    assert rnp.astype(x, "float32").unsafe_buffer_pointer() == place
+    assert rb.grad(lambda x: rnp.astype(x, "float32", copy=True).sum())(x).tolist() == [1] * 6

@@ -286,7 +286,8 @@ def as_type(x: Value, dtype: DType) -> Value:
 
 
 def astype(x: Value, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Value:
-    """``x`` as another dtype; complex to real drops the imaginary part.
+    """``x`` as another dtype; complex to real drops the imaginary part. With ``copy`` the result has memory of
+    its own, also where the dtype stays.
 
     Raises:
       TypeError: for a dtype that no installed package knows.
@@ -296,8 +297,9 @@ def astype(x: Value, dtype: DTypeLike, /, *, copy: bool = False, device: Any = N
       Array([ 1, -1], dtype=int32)
     """
     wanted = dtypes.scalar_dtype(float) if dtype is None else dtypes.canonicalize(dtype)
-    out = lax.convert_element_type(asarray(x), wanted)
-    return on_device(out, device)
+    x = asarray(x)
+    out = lax.convert_element_type(x, wanted)
+    return on_device(array(out, copy=True) if copy and x.dtype == out.dtype else out, device)
 
 
 def copy(a: Value, order: str | None = None) -> Value:
