@@ -286,8 +286,8 @@ def as_type(x: Value, dtype: DType) -> Value:
 
 
 def astype(x: Value, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Value:
-    """``x`` as another dtype; complex to real drops the imaginary part. With ``copy`` the result has memory of
-    its own, also where the dtype stays.
+    """``x`` as another dtype; complex to real drops the imaginary part. With ``copy`` the result has memory
+    of its own, also where the dtype stays.
 
     Raises:
       TypeError: for a dtype that no installed package knows.
