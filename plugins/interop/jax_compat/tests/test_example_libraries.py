@@ -189,3 +189,26 @@ def test_a_batch_of_unknown_size():
     init, _ = stax.serial(stax.Conv(2, (3, 3), padding="SAME"), stax.MaxPool((2, 2)))
     shape, _ = init(rb.random.key(0), (-1, 8, 8, 1))
     assert shape == (-1, 7, 7, 2)
+
+
+def test_what_does_not_fit_is_refused():
+    """Gradients of other shapes made the parameters larger; layers without parameters were left out."""
+    init, update, _ = optimizers.adam(0.1)
+    state = init({"a": START})
+    for wrong in (np.ones((2, 3), "f4"), np.float32(1), START[:1]):
+        with pytest.raises(TypeError, match=r"gradient\['a'\] has the shape"):
+            update(0, {"a": wrong}, state)
+    layers = (stax.Dense(2), stax.Relu)
+    init, apply = stax.serial(*layers)
+    _, params = init(rb.random.key(0), (-1, 3))
+    for wrong in (params[:1], [*params, ()]):
+        with pytest.raises(ValueError, match="serial of 2 layers got . params"):
+            apply(wrong, START[None])
+    init, apply = stax.parallel(*layers)
+    _, params = init(rb.random.key(0), [(-1, 3), (-1, 3)])
+    with pytest.raises(ValueError, match="parallel of 2 layers got 1 params"):
+        apply(params[:1], [START[None]] * 2)
+    with pytest.raises(ValueError, match="parallel of 2 layers got 3 inputs"):
+        apply(params, [START[None]] * 3)
+    with pytest.raises(ValueError, match="parallel of 2 layers got 1 shapes"):
+        init(rb.random.key(0), [(-1, 3)])

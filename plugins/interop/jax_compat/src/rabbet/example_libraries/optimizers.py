@@ -103,8 +103,13 @@ def optimizer(opt_maker):
                 raise TypeError(
                     f"the gradients are no tree like that of the parameters: {tree} and {opt_state.tree_def}"
                 )
-            states = [update(i, g, state) for g, state in zip(flat, _states(opt_state), strict=True)]
-            new = _packed(states, tree)
+            states = _states(opt_state)
+            for path, g, state in zip(rb.tree.leaf_paths(tree), flat, states, strict=True):
+                sizes = rnp.shape(g), rnp.shape(params_of(state))
+                if sizes[0] != sizes[1]:
+                    where = rb.tree.keystr(path)
+                    raise TypeError(f"the gradient{where} has the shape {sizes[0]}, the parameter {sizes[1]}")
+            new = _packed([update(i, g, state) for g, state in zip(flat, states, strict=True)], tree)
             for before, after in zip(opt_state.subtree_defs, new.subtree_defs, strict=True):
                 if before != after:
                     raise TypeError(f"update returned a state of another structure: {before} and {after}")

@@ -230,6 +230,13 @@ def _keys(rng, count):
     return random.split(rng, count) if rng is not None else (None,) * count
 
 
+def _one_each(name, count, **given):
+    """Refuse another number of shapes, parameters or inputs than there are layers."""
+    for what, them in given.items():
+        if len(them) != count:
+            raise ValueError(f"stax.{name} of {count} layers got {len(them)} {what}")
+
+
 def serial(*layers):
     """One layer after the other."""
     inits, applies = zip(*layers) if layers else ((), ())
@@ -243,6 +250,7 @@ def serial(*layers):
         return input_shape, params
 
     def apply(params, inputs, **kwargs):
+        _one_each("serial", len(layers), params=params)
         for layer, of_layer, key in zip(applies, params, _keys(kwargs.pop("rng", None), len(layers))):
             inputs = layer(of_layer, inputs, rng=key, **kwargs)
         return inputs
@@ -255,10 +263,12 @@ def parallel(*layers):
     inits, applies = zip(*layers) if layers else ((), ())
 
     def init(rng, input_shape):
+        _one_each("parallel", len(layers), shapes=input_shape)
         made = [one(key, shape) for one, key, shape in zip(inits, _keys(rng, len(layers)), input_shape)]
         return [shape for shape, _ in made], tuple([params for _, params in made])
 
     def apply(params, inputs, **kwargs):
+        _one_each("parallel", len(layers), params=params, inputs=inputs)
         keys = _keys(kwargs.pop("rng", None), len(layers))
         return [f(p, x, rng=key, **kwargs) for f, p, x, key in zip(applies, params, inputs, keys)]
 
