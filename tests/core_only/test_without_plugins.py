@@ -83,7 +83,7 @@ def test_a_missing_experimental_name_says_what_to_install():
 def test_a_missing_module_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", "import rabbet.numpy"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "ModuleNotFoundError" in done.stderr
+    assert "MissingModuleError" in done.stderr
 
 
 def test_a_missing_function_of_lax_says_what_to_install():

@@ -27,7 +27,10 @@ BOOSTS = {"rabbet": 2.5, "rabbet.numpy": 1.5, "rabbet.random": 1.5, "rabbet.lax"
 MODULE_BOOSTS = {"rabbet.numpy": 12, "rabbet.lax": 6, "rabbet.random": 6}
 # Pages that need the room of what else stands beside a page, for tables of many columns.
 WHOLE = ["navigation", "toc"]
-HIDDEN = {"benchmarks.md": ["toc"], "closure.md": WHOLE, "promotion.md": WHOLE}
+HIDDEN = {
+    "benchmarks.md": ["toc"], "plans.md": ["toc"], "coming-from-jax.md": ["toc"], "closure.md": WHOLE,
+    "promotion.md": WHOLE,
+}  # fmt: skip
 # Modules of few names each: they are reached from the page of the module that they lie in.
 NOT_IN_NAVIGATION = ("rabbet.scipy.stats.", "rabbet.extend.")
 
@@ -194,7 +197,10 @@ def short_repr(value: Any) -> str:
 
 # --- What MkDocs calls
 def on_config(config: Any) -> Any:
-    """Put the modules into the navigation, in the place that mkdocs.yml leaves for them."""
+    """Put the modules into the navigation, in the place that mkdocs.yml leaves for them; say the version."""
+    from rabbet.version import VERSION
+
+    config.copyright = f"Rabbet {VERSION}"
     config.api = Site()
     for entry in config.nav:
         if isinstance(entry, dict) and entry.get("API") == "api/index.md":
