@@ -13,6 +13,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
+from rabbet.extend.native import compiler_has
 
 pytestmark = [pytest.mark.optimized, pytest.mark.needs("cpu", "jit", "numpy")]
 
@@ -123,10 +124,19 @@ def test_a_sample_of_two_steps():
     assert not unlike(SAMPLE)
 
 
+# What jaxlib 0.10 makes something else of; docs/right-values.md says so.
+ELSEWHERE = {
+    "log exp a", "sqrt square a", "exp a mul exp b", "a div exp b", "exp a div exp b", "exp a div exp a",
+    "a div exp a", "exp b pow a", "exp a pow exp b", "exp a pow exp a",
+}  # fmt: skip
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("start", range(0, len(PROGRAMS), 80))
 def test_all_of_two_steps(start):
-    assert not unlike(list(PROGRAMS)[start : start + 80])
+    found = {name for name, *_ in unlike(list(PROGRAMS)[start : start + 80])}
+    allowed = set() if compiler_has("exponentials one by one") else ELSEWHERE
+    assert found <= allowed
 
 
 def first(x):

@@ -1,6 +1,7 @@
 """Every elementwise function of `rabbet.numpy` on a grid of special values, against NumPy: eager and jitted.
 
-Of one the value is another: `sinc` of an infinity is 0, its limit, as in JAX. Three things are left free: the
+Of one the value is another: `sinc` of an infinity is 0, its limit, as in JAX, and so is that of every whole
+number but 0, of which NumPy has what the rounding of pi leaves. Three things are left free: the
 sign of a zero that `maximum` and its like choose between two zeros, the sign of `sign(-0.0)` (it stays
 negative, as in JAX), and numbers below the smallest normal one, which XLA on a CPU takes for zeros.
 """
@@ -53,9 +54,13 @@ FREE_ZEROS = {"maximum", "minimum", "fmax", "fmin", "sign"}
 
 
 def by_numpy(name, arguments):
-    """What NumPy makes of the arguments; the limit, where it is the right value and NumPy has NaN."""
+    """What NumPy makes of the arguments; zero where ``sinc`` has one, which NumPy misses."""
     found = getattr(np, name)(*arguments)
-    return np.where(np.isinf(arguments[0]), arguments[0].dtype.type(0), found) if name == "sinc" else found
+    if name != "sinc":
+        return found
+    x = arguments[0]
+    zero = np.isinf(x) | ((x == np.floor(x)) & (x != 0))
+    return np.where(zero, x.dtype.type(0), found)
 
 
 def agree(ours, theirs, tolerance, signs):

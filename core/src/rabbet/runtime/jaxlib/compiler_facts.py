@@ -22,6 +22,8 @@ SINCE = {
     "slices in loops": (0, 12),
     # A library of convolutions on CPU that is fast for many features; before, XLA's own are, up to 128 x 128.
     "convolutions of many features": (0, 11),
+    # Before, it makes exp(a + b) of exp(a) * exp(b), a of log(exp(a)) and the like, which other numbers overflow.
+    "exponentials one by one": (0, 11),
 }
 
 
