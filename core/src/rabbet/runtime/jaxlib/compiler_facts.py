@@ -22,7 +22,7 @@ SINCE = {
     "slices in loops": (0, 12),
     # A library of convolutions on CPU that is fast for many features; before, XLA's own are, up to 128 x 128.
     "convolutions of many features": (0, 11),
-    # Before, it makes exp(a + b) of exp(a) * exp(b), a of log(exp(a)) and the like, which other numbers overflow.
+    # Before, exp(a) * exp(b) becomes exp(a + b), log(exp(a)) becomes a, and so on: they overflow elsewhere.
     "exponentials one by one": (0, 11),
 }
 
