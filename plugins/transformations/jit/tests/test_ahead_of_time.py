@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import rabbet as rb
 from rabbet.errors import PluginError
+from rabbet.extend.sharding import SingleDeviceSharding, topology_devices
 from rabbet.runtime.arrays import memory_report
 from rabbet_jit.ahead_of_time import CompiledAhead
 
@@ -50,7 +51,8 @@ def test_what_is_refused():
 def test_a_compiled_function_that_cannot_be_called(monkeypatch):
     sizes = {"argument_size_in_bytes": 128, "peak_memory_in_bytes": 160}
     executable = SimpleNamespace(
-        device_kind="Toaster 2", cost_analysis=lambda: {"flops": 7.0}, memory_analysis=lambda: sizes,
+        device_kind="Toaster 2", topology="2x2",
+        cost_analysis=lambda: {"flops": 7.0}, memory_analysis=lambda: sizes,
         hlo_text=lambda: "HloModule", serialize=lambda: b"bytes",
     )  # fmt: skip
     monkeypatch.setattr("rabbet_jit.ahead_of_time.compile_ahead", lambda *args: executable)
@@ -64,6 +66,18 @@ def test_a_compiled_function_that_cannot_be_called(monkeypatch):
         RuntimeError, match=r"f .*was compiled for Toaster 2 \(toaster '2x2'\), which is not on"
     ):
         compiled(1.0)
+
+
+@pytest.mark.needs("cpu")
+def test_one_device_that_is_not_here():
+    there = topology_devices("cpu", "4")
+    x = X.update(sharding=SingleDeviceSharding(there[2]))
+    for compiled in (rb.jit(f).lower(x).compile(), rb.jit(f).lower(X).compile(device=there[2])):
+        assert (type(compiled), compiled.topology) == (CompiledAhead, "4")
+        assert compiled.memory["argument"] == 128 and "HloModule" in compiled.as_text()
+        assert compiled.runtime_executable().local_devices() == [there[2].raw]
+        with pytest.raises(RuntimeError, match=r"was compiled for cpu \(cpu '4'\), which is not on"):
+            compiled(1.0)
 
 
 def test_the_largest_arrays():

@@ -71,8 +71,8 @@ def compile_ahead(lowering: Any, topology: Any = None, options: Any = None) -> A
 
     Args:
       lowering: from ``lower``, for the platform of the topology.
-      topology: its name, such as ``"v5e:2x2"`` (tpu) or ``"h100"`` (cuda), for a program on one device. One
-        that is spread over devices from ``topology_devices`` is compiled for these.
+      topology: its name, such as ``"v5e:2x2"`` (tpu) or ``"h100"`` (cuda), or one of ``topology_devices``,
+        for a program on one device. One that is spread over such devices is compiled for these.
       options: compiler options by name.
 
     Returns:
@@ -107,7 +107,11 @@ def compile_ahead(lowering: Any, topology: Any = None, options: Any = None) -> A
             group.devices[0], text=text, num_partitions=len(group), devices=group.devices
         )
     else:
-        raws = [only_device(backend, topology)]
+        if isinstance(topology, topologies.DescribedDevice):
+            client: Any = topology.client
+            raws, topology = [topology.raw], client.topology
+        else:
+            raws = [only_device(backend, topology)]
         backend.provide(custom_calls.targets(text))
         device = SimpleNamespace(id=raws[0].id, client=SimpleNamespace(backend=backend))
         build = compile_options.build_options(device, text=text)

@@ -25,7 +25,7 @@ class CompiledAhead(Measures, Stage):
         super().__init__(lowered.asked, lowered.signature, lowered.program, lowered.avals)
         self.lowered = lowered
         self.executable = compile_ahead(lowered.lowering, topology, options)
-        self.topology = self.executable.topology if topology is None else topology
+        self.topology = self.executable.topology
         self.device_kind = self.executable.device_kind
 
     def as_text(self) -> str:

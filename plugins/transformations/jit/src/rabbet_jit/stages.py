@@ -197,7 +197,8 @@ class Lowered(Stage):
           device_assignment: the device in a tuple.
 
         Returns:
-          a ``Compiled``; with ``topology`` a ``CompiledAhead``, which can be looked at and not be called.
+          a ``Compiled``; with ``topology``, or for devices of one, a ``CompiledAhead``, which can be looked
+          at and not be called.
 
         Raises:
           ConfigError: for an option that the compiler does not know, or a value that it refuses.
@@ -236,6 +237,10 @@ class Lowered(Stage):
                 f"{self.fun_name!r} was lowered for {self.lowering.platform} and cannot be compiled for "
                 f"{device}; lower it for {device.platform}"
             )
+        if is_described(device):
+            from rabbet_jit.ahead_of_time import CompiledAhead
+
+            return CompiledAhead(self, device, options)
         executable = compile_program(self.lowering, device, options)
         if config.explain:
             explain.compiled(executable)
