@@ -347,7 +347,7 @@ def public_name(primitive: Product | Primitive) -> str:
     if home.get(primitive.name) is primitive:
         return primitive.name
     names = [name for name, value in home.items() if value is primitive and not name.startswith("_")]
-    return names[0] if names and primitive.name not in names else primitive.name
+    return names[0] if names else primitive.name
 
 
 def written(primitive: Product | Primitive) -> str:

@@ -54,7 +54,7 @@ class CompiledAhead(Measures, Stage):
         raise RuntimeError(
             f"{describe_function(self.asked.fun)} was compiled for {place}, which is not on this machine: "
             "it can be looked at (as_text, cost_analysis, memory_analysis) and serialized, not called; "
-            "compile without topology= to run it here"
+            "compile it for devices of this machine to run it here"
         )
 
 
