@@ -19,6 +19,8 @@ from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.support.arguments import all_arrays, axis_of, check, promote_to_float, shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import DType, DTypeLike, Value
 
 
@@ -30,7 +32,7 @@ def default_float() -> DType:
 # --------------------------------------------------------------------------------------------- constants
 @obeys_out_sharding
 def zeros(
-    shape: Value,
+    shape: int | Sequence[int],
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
@@ -239,7 +241,7 @@ def known(name: str, value: Value) -> Any:
 @obeys_out_sharding
 def arange(
     start: Value,
-    stop: int | None = None,
+    stop: Value | None = None,
     step: Value | None = None,
     dtype: DTypeLike | None = None,
     *,

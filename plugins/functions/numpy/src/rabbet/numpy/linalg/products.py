@@ -52,7 +52,7 @@ def tensordot(
     x2: Value,
     /,
     *,
-    axes: int = 2,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,

@@ -224,7 +224,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Value, *args: A
     return run(arr)
 
 
-def apply_over_axes(func: Any, a: Value, axes: Sequence[int]) -> Value:
+def apply_over_axes(func: Callable[..., Any], a: Value, axes: int | Sequence[int]) -> Value:
     """A reduction applied over one axis after the other, the reduced dimensions kept with size 1.
 
     Args:

@@ -19,6 +19,8 @@ from rabbet.numpy.products.dots import operands as in_one_dtype
 from rabbet.numpy.support.arguments import as_array, check
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rabbet.typing import DTypeLike, Value
 
 STATIC = ("subscripts", "out", "optimize", "precision", "preferred_element_type")
@@ -31,7 +33,7 @@ def einsum(
     /,
     *operands: Any,
     out: Any = None,
-    optimize: str = "auto",
+    optimize: str | bool | Sequence[Any] = "auto",
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
     _dot_general: Any = None,
@@ -77,7 +79,7 @@ def einsum(
 def contracted(
     subscripts: str,
     *operands: Value,
-    optimize: str = "auto",
+    optimize: str | bool | Sequence[Any] = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Value:
@@ -264,7 +266,9 @@ def preparation(term: str, shape: tuple[int, ...], sizes: dict[Any, Any], others
     return dropped, tuple(diagonals), summed
 
 
-def order_of(terms: list[str], result: Any, sizes: dict[Any, Any], optimize: str) -> Any:
+def order_of(
+    terms: list[str], result: Any, sizes: dict[Any, Any], optimize: str | bool | Sequence[Any]
+) -> Any:
     """Pairs of operands to contract, as positions in the shrinking list: left to right, or as NumPy's path
     goes.
     """
@@ -290,7 +294,7 @@ def order_of(terms: list[str], result: Any, sizes: dict[Any, Any], optimize: str
     return pairs
 
 
-def path_search(optimize: str, count: int) -> str:
+def path_search(optimize: str | bool | Sequence[Any], count: int) -> Any:
     """How NumPy should look for the order of so many operands: the best one, if they are few."""
     if isinstance(optimize, (list, tuple)) and all(isinstance(step, tuple) for step in optimize):
         return ["einsum_path", *optimize]

@@ -33,8 +33,8 @@ def interp(
     x: Value,
     xp: Value,
     fp: Value,
-    left: str | None = None,
-    right: Any = None,
+    left: Value | str | None = None,
+    right: Value | str | None = None,
     period: Value | None = None,
 ) -> Value:
     """Linear interpolation between the points ``(xp, fp)`` at ``x``.
@@ -303,7 +303,7 @@ def cov(
     y: Value = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: int | None = None,
+    ddof: float | None = None,
     fweights: Value | None = None,
     aweights: Value | None = None,
     dtype: DTypeLike | None = None,

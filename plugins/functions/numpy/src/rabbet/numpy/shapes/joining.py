@@ -47,7 +47,9 @@ def sequence_of(name: str, arrays: Any, dtype: str | None = None) -> list[Value]
 
 
 @fused(static=("axis", "dtype"))
-def concatenate(arrays: Sequence[Value], axis: int | None = 0, dtype: DTypeLike | None = None) -> Value:
+def concatenate(
+    arrays: Value | Sequence[Value], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Value:
     """Arrays joined along a dimension that they have; for ``axis=None`` flattened first.
 
     Args:

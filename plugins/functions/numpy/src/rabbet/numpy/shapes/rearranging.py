@@ -248,7 +248,7 @@ def append(arr: Value, values: Value, axis: int | None = None) -> Value:
     return concatenate([arr, values], axis)
 
 
-def delete(arr: Value, obj: Value, axis: int | None = None, *, assume_unique_indices: bool = False) -> Value:
+def delete(arr: Value, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Value:
     """``arr`` without the slices at the given positions along ``axis``; for None, without elements in
     row-major order.
 
@@ -281,7 +281,7 @@ def _without(n: int, places: Any) -> Any:
     return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], "int32"), (1,))
 
 
-def insert(arr: Value, obj: Value, values: Value, axis: int | None = None) -> Value:
+def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Value:
     """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
     row-major order.
 

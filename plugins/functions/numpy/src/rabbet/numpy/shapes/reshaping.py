@@ -246,7 +246,7 @@ def broadcast_to(array: Value, shape: Any, *, out_sharding: Any = None) -> Value
     return spread_to(array, shape)
 
 
-def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to; a shape may be an int.
 
     Raises:

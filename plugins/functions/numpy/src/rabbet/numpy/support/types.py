@@ -198,7 +198,7 @@ API_KINDS = {
 }  # fmt: skip
 
 
-def can_cast(from_: str, to: str, casting: Any = "safe") -> bool:
+def can_cast(from_: DTypeLike | Value, to: DTypeLike, casting: Any = "safe") -> bool:
     """Whether values of one dtype can become another, by NumPy's casting rules.
 
     Example:

@@ -314,7 +314,7 @@ class ufunc(metaclass=UfuncType):
         )
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: int | None = None) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Value | None = None) -> ufunc:
     """A function of single elements as a ``ufunc``: it broadcasts, and has ``reduce``, ``accumulate``,
     ``reduceat``, ``outer`` and ``at``.
 
