@@ -93,6 +93,19 @@ def test_the_sinc_of_an_endless_number_is_zero():
     assert np.isnan(rnp.sinc(np.float32(np.nan)))
 
 
+@pytest.mark.needs("jit")
+def test_the_zeros_of_sinc_have_one_sign():
+    x = np.array([-1, -2, -3, -1e9, 1, 2, 3, 1e9, np.inf, -np.inf], "float32")
+    for found in (rnp.sinc(x), rb.jit(rnp.sinc)(x)):
+        assert np.asarray(found).tobytes() == np.zeros(10, "float32").tobytes()
+
+
+def test_numbers_and_matrices_are_not_correlated():
+    for one, other in ((2.0, v), (v, 2.0), (a, v), (v, a)):
+        with pytest.raises(ValueError, match="correlate takes vectors"):
+            rnp.correlate(one, other)
+
+
 def test_what_is_no_array_is_not_complex():
     assert not rnp.iscomplexobj(None)
     assert rnp.isrealobj("text")

@@ -322,13 +322,15 @@ def sinc(x: Value, /) -> Value:
     for k in range(10, -1, -1):
         series = lax.add(lax.mul(series, squared), (-1) ** k / math.factorial(2 * k + 1))
     if kind_of(x) == "f":
-        # The sine of the distance to the nearest even number, which is exact; at the ends it is 0.
-        ends = lax.eq(lax.abs(x), math.inf)
-        even = lax.mul(lax.round(lax.mul(x, 0.5), lax.RoundingMethod.TO_NEAREST_EVEN), 2.0)
-        rest = lax.select(ends, lax.full_like(x, 0), lax.sub(x, even))
+        # The sine of the distance to the nearest even number, which is exact; at the ends it is 0. All of the
+        # size of x: zeros have the sign of those at positive numbers.
+        size = lax.abs(x)
+        ends = lax.eq(size, math.inf)
+        even = lax.mul(lax.round(lax.mul(size, 0.5), lax.RoundingMethod.TO_NEAREST_EVEN), 2.0)
+        rest = lax.select(ends, lax.full_like(x, 0), lax.sub(size, even))
         # Of 1 and -1 it is 0.
         rest = lax.select(lax.gt(lax.abs(rest), 0.5), lax.sub(lax.sign(rest), rest), rest)
-        safe = lax.select(ends, lax.full_like(x, 1), safe)
+        safe = lax.select(ends, lax.full_like(x, 1), lax.abs(safe))
         top = lax.sin(lax.mul(rest, math.pi))
     else:
         top = lax.sin(safe)

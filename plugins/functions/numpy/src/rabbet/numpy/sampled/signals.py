@@ -226,9 +226,9 @@ def correlate(
     """
     a, v = operands("correlate", a, v)
     v = lax.conj(v) if kind_of(v) == "c" else v
-    if v.shape[0] <= a.shape[0]:
-        return slid("correlate", a, v, mode, preferred_element_type, precision)
-    return lax.rev(slid("correlate", v, a, mode, preferred_element_type, precision), (0,))
+    if v.ndim == a.ndim == 1 and v.shape[0] > a.shape[0]:
+        return lax.rev(slid("correlate", v, a, mode, preferred_element_type, precision), (0,))
+    return slid("correlate", a, v, mode, preferred_element_type, precision)
 
 
 # ----------------------------------------------------------------------------------------------- windows
