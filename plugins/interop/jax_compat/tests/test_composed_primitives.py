@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet_jax.composed_primitives import COMPOSED, composed
+from rabbet_jax.composed_primitives import BETWEEN_HOSTS, CALLED, COMPOSED, composed
 from rabbet_jax.overlay.extend import linear_util
 from rabbet_jax.primitives_by_name import primitive_named
 
@@ -51,10 +51,43 @@ def test_keys_are_made_and_drawn_from_as_by_the_functions():
     keys = composed("random_split").bind(key, shape=(2,))
     both = composed("random_bits").bind(keys, bit_width=32, shape=(3,))
     assert np.array_equal(both[1], rb.random.bits(keys[1], (3,), "uint32"))
+    folded = composed("random_fold_in").bind(key, rnp.arange(2, dtype="uint32"))
+    assert folded[1] == rb.random.fold_in(key, 1)
+
+
+def test_complex_numbers_have_no_total_order():
+    x = np.array([0, complex(0, np.nan)], "complex64")
+    assert np.array_equal(composed("eq_to").bind(x, -x), [True, False])
+
+
+@pytest.mark.needs("ffi")
+def test_tokens_are_made_and_merged_within_a_program():
+    made = lambda: primitive_named("after_all_p").bind(primitive_named("create_token_p").bind())
+    assert type(rb.jit(made)()) is type(rb.lax.create_token())
+
+
+@pytest.mark.needs("shard_map", "lax.ragged_all_to_all")
+def test_rows_are_exchanged_over_the_axes_around():
+    mesh = rb.make_mesh((1,), ("x",))
+    along, one = rb.sharding.PartitionSpec("x"), np.ones(1, "int32")
+    exchange = lambda x, out: primitive_named("ragged_all_to_all_p").bind(
+        x, out, 0 * one, one, one, one, axis_name="x", axis_index_groups=None
+    )
+    mapped = rb.shard_map(exchange, mesh=mesh, in_specs=(along, along), out_specs=along)
+    x, out = np.array([5.0, 6.0], "float32"), np.zeros(2, "float32")
+    assert np.array_equal(rb.jit(mapped)(x, out), [0, 5])
+
+
+@pytest.mark.needs("experimental.multihost_utils", "sharding")
+@pytest.mark.parametrize("name", sorted(BETWEEN_HOSTS))
+def test_an_array_of_one_host_is_the_whole_one(name):
+    mesh, spec = rb.make_mesh((1,), ("x",)), rb.sharding.PartitionSpec("x")
+    x = rb.device_put(np.arange(4.0), rb.sharding.NamedSharding(mesh, spec))
+    assert np.array_equal(primitive_named(f"{name}_p").bind(x, global_mesh=mesh, pspec=spec), x)
 
 
 def test_every_name_makes_a_primitive():
-    assert all(composed(name).name.endswith(name) for name in COMPOSED)
+    assert all(composed(name).name.endswith(name) for name in (*COMPOSED, *CALLED))
 
 
 def test_a_cache_knows_a_transformed_function_again_and_lets_the_function_go():

@@ -13,6 +13,8 @@ from rabbet.extend.transform import typeof
 from rabbet_jax.composed_sparse import SPARSE
 from rabbet_jax.primitives import Primitive
 
+BETWEEN_HOSTS = ("host_local_array_to_global_array", "global_array_to_host_local_array")
+
 
 def _one_minus_square(x):
     return (1 + x) * (1 - x)
@@ -47,8 +49,7 @@ def _in_total_order(compare):
 
 def _equal_in_total_order(x, y):
     if rb.numpy.issubdtype(x.dtype, rb.numpy.complexfloating):
-        order = _in_total_order(rb.lax.eq)
-        return order(rb.lax.real(x), rb.lax.real(y)) & order(rb.lax.imag(x), rb.lax.imag(y))
+        return rb.lax.eq(x, y)  # they have no such order
     return _in_total_order(rb.lax.eq)(x, y)
 
 
@@ -107,7 +108,7 @@ def _key_split(keys, *, shape):
 
 
 def _fold_in(keys, data):
-    data = rb.numpy.broadcast_to(data, keys.shape)
+    keys, data = rb.numpy.broadcast_arrays(keys, data)
     folded = lambda key, number: rb.random.fold_in(key, number)
     return functools.reduce(lambda f, _: rb.vmap(f), range(keys.ndim), folded)(keys, data)
 
@@ -124,14 +125,14 @@ def _of_lax(name):
     return lambda *args, **params: getattr(rb.lax, name)(*args, **params)
 
 
-def _to_global(arr, *, global_mesh, pspec):
-    own = importlib.import_module("rabbet.experimental.multihost_utils")
-    return own.host_local_array_to_global_array(arr, global_mesh, pspec)
+def _between_hosts(name):
+    """A function of ``multihost_utils``, likewise; it takes arrays, not what stands for them in a program."""
 
+    def moved(arr, *, global_mesh, pspec):
+        own = importlib.import_module("rabbet.experimental.multihost_utils")
+        return getattr(own, name)(arr, global_mesh, pspec)
 
-def _to_local(arr, *, global_mesh, pspec):
-    own = importlib.import_module("rabbet.experimental.multihost_utils")
-    return own.global_array_to_host_local_array(arr, global_mesh, pspec)
+    return moved
 
 
 # By the name without `_p`: the function, and whether it has several results.
@@ -158,12 +159,12 @@ COMPOSED = {
     "random_split": (_key_split, False),
     "random_fold_in": (_fold_in, False),
     "random_gamma": (_gamma, False),
-    "create_token": (_of_lax("create_token"), False),
-    "after_all": (_of_lax("after_all"), False),
-    "ragged_all_to_all": (_of_lax("ragged_all_to_all"), False),
-    "host_local_array_to_global_array": (_to_global, False),
-    "global_array_to_host_local_array": (_to_local, False),
     **SPARSE,
+}
+# What takes or gives others than arrays, or asks for the axes around it: binding it calls the function.
+CALLED = {
+    **{name: _of_lax(name) for name in ("create_token", "after_all", "ragged_all_to_all")},
+    **{name: _between_hosts(name) for name in BETWEEN_HOSTS},
 }
 OTHERWISE = {"add_jaxvals": "add_any", "call": "eval_jaxpr", "closed_call": "eval_jaxpr"}
 
@@ -180,7 +181,7 @@ def call_primitive(name):
 
 
 def composed(name):
-    """The primitive of a name of ``COMPOSED``.
+    """The primitive of a name of ``COMPOSED`` or ``CALLED``.
 
     Raises:
       KeyError: for any other.
@@ -190,7 +191,22 @@ def composed(name):
 
 @functools.cache
 def _composed(name):
+    if name in CALLED:
+        return Called(name, CALLED[name])
     return call_primitive(name) if name == "eval_jaxpr" else _primitive(name, *COMPOSED[name])
+
+
+class Called(Primitive):
+    """A primitive by name: no program has it, but what ``fun`` is made of."""
+
+    def __init__(self, name, fun):
+        super().__init__(name)
+        self.fun = fun
+
+    def __call__(self, *args, **params):
+        return self.fun(*args, **params)
+
+    bind = __call__
 
 
 def _primitive(name, fun, several):

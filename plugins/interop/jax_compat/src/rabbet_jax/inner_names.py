@@ -69,7 +69,7 @@ _INNER = {
         "an inner part of multihost_utils",
         "its functions",
     ): """
-    jax.experimental.multihost_utils ltg_batcher
+    jax.experimental.multihost_utils gtl_abstract_eval ltg_abstract_eval ltg_batcher
     """,
     (
         "a door to JAX's own compiler and backends",

@@ -4,7 +4,7 @@ import rabbet as rb
 from rabbet.extend import passes
 from rabbet.extend import primitive as primitives
 
-from rabbet_jax.composed_primitives import COMPOSED, composed
+from rabbet_jax.composed_primitives import CALLED, COMPOSED, composed
 from rabbet_jax.composed_primitives import OTHERWISE as ALSO
 
 # What makes primitives of packages be known: a function of `rabbet.lax` out of each module that has some.
@@ -25,7 +25,7 @@ def primitive_named(name):
     """
     short = name[:-2] if name.endswith("_p") and name[0] != "_" else ""
     short = OTHERWISE.get(short, short)
-    if short in COMPOSED or short in ALSO:
+    if short in COMPOSED or short in CALLED or short in ALSO:
         return composed(short)
     found = getattr(primitives, short, None) if short else None
     if isinstance(found, primitives.Primitive):
