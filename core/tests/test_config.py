@@ -463,9 +463,11 @@ def test_the_context_manager_of_a_setting_is_pickled_by_its_name(name):
     assert (context.__module__, context.__qualname__) == ("rabbet", name)
 
 
-def test_threads_may_bring_the_same_setting_at_once(config):
-    bring = lambda: config.define(Setting("oven", False, boolean, doc="What two threads bring."))
-    known, others = config._known, []
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_threads_may_bring_the_same_setting_at_once(config, all_of_it):
+    oven = lambda: Setting("oven", False, boolean, doc="What two threads bring.")
+    bring = lambda: config.define_all([oven()], refused.append) if all_of_it else config.define(oven())
+    known, others, refused = config._known, [], []
 
     def overtaken(name):
         found = known(name)
@@ -478,4 +480,4 @@ def test_threads_may_bring_the_same_setting_at_once(config):
     config.__dict__["_known"] = overtaken
     bring()
     others[0].join()
-    assert config.oven is False
+    assert config.oven is False and not refused

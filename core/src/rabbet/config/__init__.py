@@ -108,10 +108,14 @@ class Config:
                 self._refuse_second(setting)
         if lent:
             self._withdraw(setting)
-        if isinstance(setting, Alias):
-            self._aliases[setting.name] = setting
-            return
+        self._add(setting)
+        self._follow(setting)
+
+    def _add(self, setting: Setting | Alias) -> None:
         with self._lock:
+            if isinstance(setting, Alias):
+                self._aliases[setting.name] = setting
+                return
             self._settings[setting.name] = setting
             setattr(
                 type(self),
@@ -119,7 +123,9 @@ class Config:
                 property(operator.attrgetter(f"values.{setting.name}"), doc=setting.doc),
             )
             self._refresh()
-        if setting.observer is not None:
+
+    def _follow(self, setting: Setting | Alias) -> None:
+        if isinstance(setting, Setting) and setting.observer is not None:
             follow = functools.partial(self._observe, setting)
             self._watchers[setting.name] = [follow]
             if setting.in_environment():
@@ -136,17 +142,20 @@ class Config:
             none of them is a setting any more.
         """
         settings = list(settings)
-        if all(self._known(one.name) == one for one in settings):
-            return
         try:
-            for setting in settings:
-                self._refuse_second(setting)
+            with self._lock:  # two threads may bring the same ones at once
+                if all(self._known(one.name) == one for one in settings):
+                    return
+                for setting in settings:
+                    self._refuse_second(setting)
+                for setting in settings:
+                    self._add(setting)
+                self._lent.update({setting.name: (settings, refuse) for setting in settings})
         except PluginConflictError as error:
             refuse(error)
             return
         for setting in settings:
-            self.define(setting)
-        self._lent.update({setting.name: (settings, refuse) for setting in settings})
+            self._follow(setting)
 
     def _known(self, name: str) -> Setting | Alias | None:
         return self._settings.get(name) or self._aliases.get(name)
