@@ -18,6 +18,8 @@ FORMS = [
     ("import numpy, jax", "import numpy, rabbet as jax"),
     ("import jax.numpy", "import rabbet as jax"),
     ("import jax, jax.numpy", "import rabbet as jax"),
+    ("import jax as j, jax.numpy", "import rabbet as j, rabbet as jax"),
+    ("import rabbet, jax", "import rabbet, rabbet as jax"),
     ("import jax.numpy as jnp, jax.lax, os as o", "import rabbet.numpy as jnp, rabbet as jax, os as o"),
     ("from jax import numpy as jnp, lax", "from rabbet import numpy as jnp, lax"),
     ("from jax import (  # ours\n    jit,\n    vmap,  # two\n)",

@@ -64,7 +64,7 @@ def rewritten(text: str | bytes) -> tuple[Any, list[str]]:
                     left.append(f"import {name}: {look_up(name).where}")
                     names.append(alias)
                 elif alias.asname is None:  # it binds the name `jax`
-                    if any(known.name.value == "rabbet" for known in names):
+                    if any(known.evaluated_alias == "jax" for known in names):
                         continue  # `import jax, jax.numpy`
                     bound = libcst.AsName(
                         libcst.Name("jax"), libcst.SimpleWhitespace(" "), libcst.SimpleWhitespace(" ")
