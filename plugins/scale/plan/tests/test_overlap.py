@@ -68,6 +68,24 @@ def test_links_carry_one_after_the_other_and_the_host_has_a_way_of_its_own():
     assert parts["there"][:2] == pytest.approx((7, 2)) and found.parts[0].kind == "transfer"
 
 
+def test_a_transfer_that_is_not_begun_apart_is_waited_for():
+    stored = made("parameter", shape=HOST)
+    seconds, parts, found = account(work(2), made("dynamic-slice", stored, name="back"), host=100 / 7)
+    assert seconds == pytest.approx(9) and parts["back"][:2] == pytest.approx((7, 7))
+    assert not found.parts[0].begun
+    start = made("async-start", called=(body(made("dynamic-slice", stored, name="back")),))
+    seconds, parts, _ = account(start, work(2), made("async-done", start), host=100 / 7)
+    assert seconds == pytest.approx(7) and parts["back"][:2] == pytest.approx((7, 5))
+
+
+def test_the_way_to_the_host_and_that_from_it_are_two():
+    there = made("copy-start", made("parameter"), name="there", shape=HOST)
+    back = made("copy-start", made("parameter", shape=HOST), name="back")
+    ends = made("copy-done", there), made("copy-done", back)
+    seconds, parts, _ = account(there, back, work(5), *ends, host=100 / 7)
+    assert seconds == pytest.approx(7) and sum(waited for _, waited, _ in parts.values()) == pytest.approx(2)
+
+
 def test_a_loop_is_run_as_often_as_it_runs():
     start, done = begun("a")
     loop = made(

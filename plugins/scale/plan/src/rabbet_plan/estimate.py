@@ -53,7 +53,7 @@ class Estimate:
 
     @property
     def most(self) -> float:
-        """Where none does."""
+        """Where none does; of the link to the host the busier direction counts."""
         return self.compute + sum(self.communication.values()) + self.host
 
 

@@ -2,10 +2,11 @@
 
 The compiler orders a program's instructions, and where an operation can run beside others it writes two: one
 that begins it and one that waits for it. Of this order an account is made: arithmetic is done one instruction
-after the other, collective operations one after the other on the links, transfers to the host and back one
-after the other; an operation that was begun runs beside what stands between its two halves, and what is left
-of it then is waited for. An operation that is not cut in two is waited for in full. A TPU's compiler spreads
-some of them over several fusions, which compute while parts are sent: the first begins it, the last waits.
+after the other, collective operations one after the other on the links, transfers to the host one after the
+other, and those from it; an operation that was begun runs beside what stands between its two halves, and what
+is left of it then is waited for. An operation that is not cut in two is waited for in full. A TPU's compiler
+spreads some of them over several fusions, which compute while parts are sent: the first begins it, the last
+waits.
 
 The account says nothing of how arithmetic and communication slow each other down, and within a loop each
 round begins when the one before it has ended. What was begun outside of a loop and runs beside it has links
@@ -23,12 +24,13 @@ from rabbet_plan.execution_counts import CALLS, inside, trip_count
 from rabbet_plan.hlo import Computation, Instruction, Module
 from rabbet_plan.transfers import of as transferred
 
-LINKS, HOST = "links", "host"
+LINKS, TO_HOST, FROM_HOST = "links", "to the host", "from the host"
 
 
 class Sent(NamedTuple):
-    """Something that can be on its way while a device computes. Attributes: ``way`` (``"links"`` or
-    ``"host"``), ``kind``, ``axes``, ``where`` (the place of the program), ``seconds``.
+    """Something that can be on its way while a device computes. Attributes: ``way`` (``"links"``,
+    ``"to the host"`` or ``"from the host"``), ``kind``, ``axes``, ``where`` (the place of the program),
+    ``seconds``.
     """
 
     way: str
@@ -95,7 +97,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.taken = {LINKS: 0.0, HOST: 0.0}
+        self.taken = {LINKS: 0.0, TO_HOST: 0.0, FROM_HOST: 0.0}
         self.pending: dict[int, tuple[Sent, float]] = {}  # by what will end it: what, and when it has arrived
         self.since: dict[int, list[tuple[str, float]]] = {}  # what ran since it was begun
 
@@ -181,9 +183,10 @@ class Account:
             if known is not None:
                 each, seconds = known
                 return Sent(LINKS, each.kind, each.axes, self.place(each.op_name or called(i, one)), seconds)
-            moved = max(transferred(one))
-            if moved and one.opcode == "copy-start":
-                return Sent(HOST, "transfer", (), self.place(one.op_name), moved / self.host)
+            there, back = transferred(one)
+            if there or back:
+                way = TO_HOST if there else FROM_HOST
+                return Sent(way, "transfer", (), self.place(one.op_name), (there + back) / self.host)
         return None
 
     def note(
