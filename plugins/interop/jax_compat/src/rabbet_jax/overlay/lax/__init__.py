@@ -38,7 +38,7 @@ def dtype(x, *, align_type=None):
 
 
 def dce_sink(val, *, prevent_mlir_dce=False):
-    """Keep what computes ``val`` while programs are pruned; the compiler may still drop it.
+    """Take ``val`` and do nothing: no program keeps what computes it, which a compiler may drop in JAX too.
 
     Args:
       val: a pytree of arrays.
