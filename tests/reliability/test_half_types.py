@@ -90,6 +90,8 @@ def test_a_sample(dtype):
 def test_all(name, dtype):
     x = numbers(getattr(formats, dtype, None) or np.dtype(dtype), 1)
     f, reference = FUNCTIONS[name]
+    if name == "asin":  # with jaxlib before 0.12 it is zero where half the number is not normal
+        x = x[np.abs(x.astype("float64")) >= 2 * float(formats.finfo(dtype).tiny)]
     for found in (f(rnp.asarray(x)), rb.jit(f)(x)):
         # Beside the zeros of digamma of negative numbers single precision has lost some digits.
         assert not wrong(np.asarray(found), reference, x, 4 if name == "digamma" else 2)

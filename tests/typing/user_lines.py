@@ -70,6 +70,11 @@ def once(x: rb.Array) -> rb.Array:
     return x + 1
 
 
+print(rnp.arange(0, 1.0, 0.5), rnp.interp(x, x, x, left=-1.0, right="extrapolate"), rnp.zeros((2, 2)))
+print(rnp.delete(x, slice(1, 2)), rnp.split(x, [1, 2]), rnp.concatenate(w), rnp.var(x, ddof=0.5))
+print(rnp.can_cast(rnp.int8, rnp.int16), rnp.broadcast_shapes(3, (2, 1)), rnp.apply_over_axes(rnp.sum, w, 0))
+print(rnp.einsum("i,i", x, x, optimize=True), rnp.linalg.tensordot(x, x, axes=((0,), (0,))))
+
 kept = rb.checkpoint(layer, policy=checkpoint_policies.save_only_these_names("hidden"))
 print(safe(x).shape, once(x).shape, kept(w, x).shape, rb.tree.map(rnp.sum, {"w": w}), lax.mul.op())
 
