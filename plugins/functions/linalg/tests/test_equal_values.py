@@ -77,3 +77,41 @@ def test_values_that_differ_by_rounding_alone_count_as_equal(dtype):
                 wanted = np.outer(resolvent[0], first * first[1]) + np.outer(resolvent[1], first * first[0])
                 tolerance = 1e-4 if dtype == "float32" else 1e-11
                 np.testing.assert_allclose(found, (wanted + wanted.T) / 2, atol=tolerance)
+
+
+def resolvent(a):
+    """A smooth function by way of ``eig`` that no phase of a vector changes: entry (0, 1) of ``exp(a)``."""
+    w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)
+    return rb.numpy.real((v * rb.numpy.exp(w)) @ rb.numpy.linalg.inv(v))[0, 1]
+
+
+def perron(a, **more):
+    """The stationary distribution of a chain, weighted."""
+    w, v = lax.linalg.eig(a.T, compute_left_eigenvectors=False, **more)
+    p = rb.numpy.real(v[:, rb.numpy.argmax(rb.numpy.real(w))])
+    return (p / p.sum() * rb.numpy.array([1.0, 2.0, 5.0])).sum()
+
+
+@pytest.mark.needs("grad", "jvp", "numpy")
+@rb.enable_x64(True)
+def test_functions_of_eigenvectors_have_derivatives_without_a_switch():
+    rng = np.random.default_rng(0)
+    turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 3.0]])  # components of one magnitude
+    for a in (rng.normal(size=(3, 3)), turn, np.triu(rng.normal(size=(3, 3)))):
+        d = rng.normal(size=(3, 3))
+        for f in (resolvent, lambda a, d=d: (rb.grad(resolvent)(a) * d).sum()):
+            slope = (float(f(a + 1e-5 * d)) - float(f(a - 1e-5 * d))) / 2e-5
+            assert np.isclose(float((rb.grad(f)(a) * d).sum()), slope, rtol=1e-6, atol=1e-6)
+            assert np.isclose(float(rb.jvp(f, (a,), (d,))[1]), slope, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.needs("grad", "jvp", "numpy")
+@rb.enable_x64(True)
+def test_equal_eigenvalues_of_any_matrix_give_no_number_unless_one_vector_is_asked_for():
+    assert np.isnan(rb.grad(resolvent)(np.eye(3))).any()  # the true derivative has e at (0, 1)
+    assert np.isnan(rb.jvp(resolvent, (np.eye(3),), (np.ones((3, 3)),))[1])
+    chain, d = np.outer(np.ones(3), [0.2, 0.3, 0.5]), np.random.default_rng(1).normal(size=(3, 3))
+    assert np.isnan(rb.grad(perron)(chain)).any()
+    f = lambda a: perron(a, enable_eigvec_derivs=True)
+    slope = (float(f(chain + 1e-6 * d)) - float(f(chain - 1e-6 * d))) / 2e-6
+    assert np.isclose(float((rb.grad(f)(chain) * d).sum()), slope, rtol=1e-6)

@@ -125,7 +125,7 @@ def eig(
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
-    enable_eigvec_derivs: bool = False,
+    enable_eigvec_derivs: bool | None = None,
     implementation: Any = None,
     use_magma: bool | None = None,
 ) -> Any:
@@ -135,8 +135,11 @@ def eig(
     Args:
       x: of shape ``(..., n, n)``, floating or complex.
       compute_left_eigenvectors, compute_right_eigenvectors: whether to return ``vl`` and ``vr``.
-      enable_eigvec_derivs: allow derivatives of the eigenvectors. They hold where all eigenvalues differ and
-        no eigenvector has two components of largest magnitude.
+      enable_eigvec_derivs: derivatives with eigenvectors hold where all eigenvalues differ, and are NaN where
+        two are equal. True: only what depends on equal ones has NaN or infinite derivatives, which serves one
+        vector apart from the others; a function that needs equal ones may get 0 in place of its derivative.
+        False refuses them. Where a vector has two components of largest magnitude, derivatives are right for
+        functions that do not depend on its phase.
       implementation: an ``EigImplementation``; the CPU offers ``LAPACK``.
       use_magma: not used.
 
@@ -160,7 +163,7 @@ def eig(
     return primitives.eig.eig(
         wide, compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),
-        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        enable_eigvec_derivs=None if enable_eigvec_derivs is None else bool(enable_eigvec_derivs),
     )  # fmt: skip
 
 

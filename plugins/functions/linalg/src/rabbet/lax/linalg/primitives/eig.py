@@ -56,27 +56,34 @@ def batch_eig(op, a):
 def jvp_eig(op, a):
     """With ``P = vr^-1 da vr``: ``dw`` is its diagonal (M. Giles, An extended collection of matrix derivative
     results, 2008), and the eigenvectors follow from the rest; see ``moved``.
+
+    Where two eigenvalues are equal, 0 times their infinite share is NaN unless somebody asked for it to be 0:
+    ``v f(w) v^-1`` does not depend on the vectors to first order there, and 0 would hide that ``f'`` is
+    missing.
     """
     left, right = op["compute_left_eigenvectors"], op["compute_right_eigenvectors"]
-    if (left or right) and not op["enable_eigvec_derivs"]:
+    allowed = op["enable_eigvec_derivs"] if left or right else True
+    if allowed is False:
         raise NotImplementedError(
-            "eig: the derivatives of eigenvectors hold only where all eigenvalues differ and no eigenvector "
-            "has two components of largest magnitude; ask for them by enable_eigvec_derivs=True, or leave "
-            "the vectors out (compute_left_eigenvectors=False, compute_right_eigenvectors=False)"
+            "eig: the derivatives of eigenvectors were refused by enable_eigvec_derivs=False; leave it out, "
+            "or leave the vectors out (compute_left_eigenvectors=False, compute_right_eigenvectors=False)"
         )
-    both = eig.op(compute_left_eigenvectors=left, compute_right_eigenvectors=True, enable_eigvec_derivs=True)
+    both = eig.op(
+        compute_left_eigenvectors=left, compute_right_eigenvectors=True, enable_eigvec_derivs=allowed
+    )  # fmt: skip
     w, *vl, vr = both(a.primal)
     change = to_dtype(a.tangent, typeof(w).dtype)
     inner = solved(vr, matrices.product(change, vr))
-    duals = [Dual(w, factor_parts.diagonal(inner))]
     gaps = factor_parts.inverse_differences(w)
+    duals = [Dual(w, factor_parts.diagonal(inner))]
+    times = lax.mul if allowed is None else factor_parts.times_or_zero
     if left:
         # Left eigenvectors are right ones of the adjoint, whose eigenvalues are the conjugates.
         (vl,) = vl
         of_adjoint = solved(vl, matrices.product(matrices.adjoint(change), vl))
-        duals.append(Dual(vl, moved(vl, matrices.conjugate(gaps), of_adjoint)))
+        duals.append(Dual(vl, moved(vl, times(matrices.conjugate(gaps), of_adjoint))))
     if right:
-        duals.append(Dual(vr, moved(vr, gaps, inner)))
+        duals.append(Dual(vr, moved(vr, times(gaps, inner))))
     return duals
 
 
@@ -89,11 +96,11 @@ def solved(v, b):
     )  # fmt: skip
 
 
-def moved(v, gaps, inner):
-    """The tangents of normalized eigenvectors: ``v (gaps P)``, and of each vector itself as much as keeps its
+def moved(v, shares):
+    """The tangents of normalized eigenvectors: ``v shares``, and of each vector itself as much as keeps its
     length and its largest component real.
     """
-    free = matrices.product(v, factor_parts.times_or_zero(gaps, inner))
+    free = matrices.product(v, shares)
     rows = (typeof(v).ndim - 2,)
     longer = lax.reduce_sum(lax.real(lax.mul(lax.conj(v), free)), axes=rows)
     largest = largest_component(v)
@@ -105,10 +112,12 @@ def moved(v, gaps, inner):
 
 
 def largest_component(v):
-    """1 at the component of largest magnitude of each column, the first of several; 0 elsewhere."""
+    """1 at the component of largest magnitude of each column, which is real; 0 elsewhere."""
     aval = typeof(v)
     row = aval.ndim - 2
-    at = lax.argmax(lax.abs(v), axis=row, index_dtype=matrices.INDEX)
+    # Of two of one magnitude that which is real; beside it the other one's imaginary part counts against it.
+    size = lax.sub(lax.abs(lax.real(v)), lax.abs(lax.imag(v)))
+    at = lax.argmax(size, axis=row, index_dtype=matrices.INDEX)
     place = lax.broadcasted_iota(matrices.INDEX, shape=aval.shape, dimension=row)
     chosen = lax.eq(place, factor_parts.as_row(at, aval.shape))
     real = aval.update(dtype=real_dtype(aval.dtype), weak_type=False)
