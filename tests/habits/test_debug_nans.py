@@ -117,3 +117,88 @@ def test_the_first_operation_is_not_a_constant():
 
     with rb.debug_nans(True), pytest.raises(FloatingPointError, match="'log' produced a NaN"):
         rb.jit(f)(rnp.array([-1.0, 1.0]))
+
+
+# What stands in between in the library's own work is no alarm ----------------------------------------
+
+
+@rb.custom_jvp
+def with_a_careless_rule(x):
+    return x * 2
+
+
+@with_a_careless_rule.defjvp
+def careless(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return with_a_careless_rule(x), rnp.where(x > 5, rnp.log(x - 1), 2.0) * t
+
+
+def top_projector(a):
+    v = rnp.linalg.eigh(a)[1]
+    return (v[:, -1:] @ v[:, -1:].T)[0, 1]
+
+
+def of_eigenvector(a):
+    return rnp.linalg.eigh(a)[1][:, 0].sum()
+
+
+EQUAL = rnp.diag(rnp.array([4.0, 1.0, 1.0]))
+SIDE_BY_SIDE = rnp.array([0.0, 2.0])
+FINITE = {
+    "projector": (rb.grad(top_projector), EQUAL),
+    "projector, forward": (lambda a: rb.jvp(top_projector, (a,), (a + 1,))[1], EQUAL),
+    "projector, mapped": (rb.vmap(rb.grad(top_projector)), EQUAL[None]),
+    "logaddexp": (rb.grad(lambda x: rnp.logaddexp(x, -rnp.inf)), 0.0),
+    "norm": (rb.hessian(lambda x: rnp.linalg.norm(x) ** 2), rnp.zeros(2)),
+    "sinc": (rb.vmap(rb.grad(rnp.sinc)), SIDE_BY_SIDE),
+}
+NOT_FINITE = {
+    "sqrt, forward": (lambda x: rb.jvp(rnp.sqrt, (x,), (x,)), 0.0),
+    "sqrt, both": (lambda x: rb.jacfwd(rb.grad(lambda x: rnp.sqrt(x) * x))(x), 0.0),
+    "sqrt, pushed": (lambda x: rb.linearize(rnp.sqrt, x)[1](x), 0.0),
+    "where": (rb.grad(lambda x: rnp.where(x > 0, rnp.sqrt(x), 0.0)), 0.0),
+    "eigenvector": (rb.grad(of_eigenvector), EQUAL),
+    "operator": (rb.grad(lambda x: x / x), 0.0),
+    "mapped": (rb.vmap(lambda x: x / x), SIDE_BY_SIDE),
+    "a rule of the user's": (rb.grad(with_a_careless_rule), 0.0),
+}
+WAYS = {"eager": {}, "disable_jit": {"disable_jit": True}, "x64": {"enable_x64": True}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("which", FINITE)
+def test_values_within_rules_and_library_functions_are_no_alarm(which, way):
+    run, x = FINITE[which]
+    with rb.config.override(**WAYS[way]):
+        expected = rb.tree.leaves(run(x))
+        with rb.debug_nans(True), rb.debug_infs(True):
+            for got, value in zip(rb.tree.leaves(run(x)), expected, strict=True):
+                assert rnp.array_equal(got, value)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("which", NOT_FINITE)
+def test_what_the_user_gets_or_computes_is_an_alarm(which, way):
+    run, x = NOT_FINITE[which]
+    alarm = pytest.raises(FloatingPointError, match="produced a NaN")
+    with rb.config.override(**WAYS[way]), rb.debug_nans(True), alarm:
+        run(x)
+
+
+def test_a_tangent_that_is_not_finite_is_named_with_its_line():
+    run, x = NOT_FINITE["sqrt, forward"]
+    said = r"rule for 'sqrt', at .*test_debug_nans"
+    with rb.debug_nans(True), pytest.raises(FloatingPointError, match=said):
+        run(x)
+
+
+def test_a_function_of_the_user_is_checked_also_where_the_library_runs_again():
+    calls = []
+
+    def body(c, x):
+        calls.append(1)
+        return c, rnp.log(x)
+
+    with rb.debug_nans(True), rb.disable_jit(), pytest.raises(FloatingPointError, match="'log' produced"):
+        lax.scan(body, 0.0, rnp.array([1.0, -1.0]))
+    assert len(calls) == 2

@@ -18,7 +18,7 @@ from rabbet.dtypes import host_formats, unknown_names
 from rabbet.errors import ConfigError, PluginError, RuleConflict
 from rabbet.lax import operators, plugin_functions
 from rabbet.lowering import dtype_codes, extended_dtypes
-from rabbet.messages import function_names, source_positions, tracebacks
+from rabbet.messages import function_names, second_looks, source_positions, tracebacks
 from rabbet.messages.spelling import nearest
 from rabbet.messages.tracebacks import folded
 from rabbet.primitives import batching, standard
@@ -29,6 +29,7 @@ from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import host_programs
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.evaluation import EVALUATION, default_moves
+from rabbet.runtime.execution import nan_checks
 from rabbet.runtime.housekeeping import clear_caches
 from rabbet.runtime.platforms import backends, hook_calls
 from rabbet.trace.tracer import Tracer
@@ -65,6 +66,7 @@ def compose() -> None:
     backends.set_manager(manager, providers)
     config.use_finder(find_settings, settings_not_installed)
     source_positions.find_packages_with(plugin_packages)
+    second_looks.use_check(nan_checks.check_results, lambda: bool(context.context.interpreter.executes))
     tracebacks.ways_of(lambda: config.traceback)
     hook_calls.set_notifier(notify_hooks, has_hooks, implements_hook)
     passes.set_teller(hook_calls.tell_hooks, lambda: hook_calls.is_implemented("pass_finished"))

@@ -9,6 +9,7 @@ from rabbet.lax.promotion import rank_promotion
 from rabbet.lax.refusals import unknown
 from rabbet.lowering.attributes import operation_attributes
 from rabbet.messages.function_names import name_of, under_name, wraps
+from rabbet.messages.second_looks import check_in_the_end, look_again
 from rabbet.messages.second_names import second_names
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import enter_scope, is_internal, leave_scope, short_path, stacklevel
@@ -16,6 +17,7 @@ from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
 
 __all__ = [
     "WholeTraceback",
+    "check_in_the_end",
     "comparable",
     "enter_scope",
     "exact_integers",
@@ -23,6 +25,7 @@ __all__ = [
     "is_internal",
     "is_of_handler",
     "leave_scope",
+    "look_again",
     "name_of",
     "operation_attributes",
     "rank_promotion",

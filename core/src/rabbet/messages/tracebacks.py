@@ -19,7 +19,7 @@ from types import FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rabbet.errors import ConfigError, ShapeError
-from rabbet.messages import python_errors, recursion_errors
+from rabbet.messages import python_errors, recursion_errors, second_looks
 from rabbet.messages.function_names import under_name
 from rabbet.messages.source_positions import is_internal
 
@@ -215,13 +215,21 @@ def folded(function: Callable[..., Any] | type) -> Any:
             if not name.startswith("_") or name.endswith("__"):
                 _fold_member(function, name, value)
         return function
-    if _folds(function):
-        return function
+    return function if _folds(function) else _door(function, looks_again=False)
+
+
+def _door(function: Callable[..., Any], looks_again: bool) -> Any:
+    """A door that may run a function of the library again where a check of values raises on the way."""
 
     @functools.wraps(function)
     def door(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except FloatingPointError as error:
+                if not looks_again or any(map(callable, (*args, *kwargs.values()))):
+                    raise
+                return second_looks.look_again(error, "", function, *args, **kwargs)
         except Exception as error:
             fold_traceback(error)
             raise
@@ -287,7 +295,7 @@ def public_module(
             continue
         if not _folds(value):
             if value not in doors:
-                doors[value] = folded(value)
+                doors[value] = _door(value, looks_again=not value.__closure__)
                 doors[value].__module__ = home  # where pickle and help find it
             value = namespace[name] = doors[value]
         if value.__name__ != name and namespace.get(value.__name__) is not None and name != "__getattr__":

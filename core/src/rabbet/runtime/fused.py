@@ -20,6 +20,7 @@ from rabbet import tree
 from rabbet.config import config
 from rabbet.dtypes.array_protocol import array_of
 from rabbet.dtypes.table import DEFAULTS
+from rabbet.messages import second_looks
 from rabbet.messages.argument_names import argument_name
 from rabbet.primitives.calls import call_op
 from rabbet.program import python_scalars
@@ -93,12 +94,12 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
         args = [opened(a) for a in args]
         kwargs = {name: opened(a) for name, a in kwargs.items()}
         if config.disable_jit:
-            return function(*args, **kwargs)
+            return at_once(args, kwargs)
         found = _Signature(function, args, kwargs, by_position, static)
         try:
             run = programs.get(found.key)
         except TypeError:  # an unhashable static argument, such as an index list: nothing to remember it by
-            return function(*args, **kwargs)
+            return at_once(args, kwargs)
         if run is None:
             run = programs[found.key] = _compile(function, found)
         if context.interpreter is not EVALUATION:
@@ -108,6 +109,13 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
             quick[key] = run.positional(found.fixed, all(type(a) is Array for a in args))
         return run(found.arrays)
 
+    def at_once(args: Any, kwargs: Any) -> Any:
+        """Operation by operation; values on the way may be what ``debug_nans`` looks for."""
+        try:
+            return function(*args, **kwargs)
+        except FloatingPointError as error:
+            return second_looks.look_again(error, "", function, *args, **kwargs)
+
     def taken(i: int, x: Any) -> Any:
         return x.__jax_array__() if isinstance(x, SymbolicDimension) and i not in by_position else opened(x)
 
@@ -116,8 +124,8 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
             return first(args, kwargs)
         for a in args:
             if type(a) not in PLAIN:
-                return function(*[taken(i, x) for i, x in enumerate(args)], **kwargs)
-        return function(*args, **kwargs)
+                return at_once([taken(i, x) for i, x in enumerate(args)], kwargs)
+        return at_once(args, kwargs)
 
     call = dispatch.function(
         function, quick, config.values, EVALUATION, traced=traced, slowly=slowly, of_others=of_others

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet import tree
 from rabbet.errors import MissingRule
-from rabbet.messages import function_names, methods_elsewhere, source_positions, traced_attributes
+from rabbet.messages import (
+    function_names,
+    methods_elsewhere,
+    second_looks,
+    source_positions,
+    traced_attributes,
+)
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray, ShapeDtypeStruct
 from rabbet.program.context import context
@@ -379,6 +385,12 @@ class Interpreter:
                 failures.reached(error, self.table, op.primitive, ctx.where)
             raise
         except Exception as error:
+            if type(error) is FloatingPointError and not self.threads:
+                ctx.interpreter = self
+                place = source_positions.source_position(ctx.where)
+                said = f", in a rule for {op.primitive.name!r}, at {place}"
+                ctx.where = None if outermost else ctx.where
+                return second_looks.look_again(error, said, self.process, op, args)
             if rule is not None:
                 failures.attribute(error, *failures.named(self.table, op, rule), ctx.where)
             raise

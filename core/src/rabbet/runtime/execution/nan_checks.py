@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rabbet import dtypes
+from rabbet import dtypes, tree
 from rabbet.config import config
+from rabbet.messages import second_looks
 from rabbet.messages.source_positions import source_position
 from rabbet.program.jaxpr import Var
+from rabbet.runtime.arrays.array import Array
+from rabbet.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from rabbet.program.jaxpr import Equation, Jaxpr
@@ -40,7 +43,24 @@ def check(name: Any, outs: Any) -> None:
             (config.debug_infs, np.isinf, "an infinity"),
         ):
             if wanted and test(value).any():
-                raise FloatingPointError(f"{name!r} produced {what} in an array {out.aval.str_short()}")
+                raise second_looks.found(f"{name!r} produced {what} in an array {out.aval.str_short()}")
+
+
+def check_results(values: Any) -> None:
+    """Raise ``FloatingPointError`` for a NaN or infinity in a pytree of arrays and tracers, whose values are
+    looked at as far as they are known: those of differentiation, not its tangents.
+    """
+    check("a function", arrays_in(values))
+
+
+def arrays_in(values: Any) -> Any:
+    """The arrays of a pytree, also those within tracers."""
+    for x in tree.leaves(values):
+        if type(x) is Tracer and not x.interpreter.stages:
+            value = getattr(x.interpreter, "concrete", None)
+            yield from arrays_in(x.payload if value is None else value(x.payload))
+        elif type(x) is Array:
+            yield x
 
 
 def only_moves(jaxpr: Any) -> bool:
@@ -65,7 +85,7 @@ def first_operation(name: str, jaxpr: Any, args: list[Value]) -> None:
     try:
         _run(jaxpr, args, name)
     except _Found as found:
-        raise FloatingPointError(str(found)) from None
+        raise second_looks.found(str(found)) from None
     finally:
         _search.running = False
 
@@ -108,4 +128,4 @@ def _outputs(eqn: Equation, inputs: list[Value], name: str) -> list[Value]:
     return out if op.primitive.multiple_results else [out]
 
 
-__all__ = ["check", "first_operation", "only_moves"]
+__all__ = ["check", "check_results", "first_operation", "only_moves"]

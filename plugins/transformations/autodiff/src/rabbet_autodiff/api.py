@@ -11,7 +11,7 @@ from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.passes import evaluate
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
-from rabbet.extend.wrapping import wraps
+from rabbet.extend.wrapping import check_in_the_end, look_again, wraps
 
 from rabbet_autodiff import checks, modes
 from rabbet_autodiff.functions import Flat, aval_of, given, given_back, of_chosen, taken, values_at
@@ -189,6 +189,7 @@ def _jvp(
     checks.same_types("jvp", fun, [aval_of(t) for t in directions], wanted, checks.tangent_name(fun, treedef))
     flat = Flat(fun, treedef, has_aux)
     outs, out_tangents = modes.forward(flat, leaves, directions)
+    check_in_the_end(out_tangents)
     out = tree.unflatten(flat.out_tree, outs)
     shown = [given(t, typeof(o)) for t, o in zip(out_tangents, outs, strict=True)]
     out_tangent = tree.unflatten(flat.out_tree, shown)
@@ -345,7 +346,12 @@ class Push:
         )
         inputs = self.recording.inputs
         moving = [instantiate(t) for v, t in zip(inputs, directions, strict=True) if v is not None]
-        results = iter(evaluate(self.program, moving, self.values))
+        try:
+            found = evaluate(self.program, moving, self.values)
+        except FloatingPointError as error:
+            found = look_again(error, "", evaluate, self.program, moving, self.values)
+        check_in_the_end(found)
+        results = iter(found)
         pushed = [None if v is None else next(results) for v in self.recording.outputs]
         return tree.unflatten(out_tree, [given(t, a) for t, a in zip(pushed, out_avals, strict=True)])
 

@@ -12,6 +12,7 @@ from rabbet.extend.functions import named_like
 from rabbet.extend.passes import Jaxpr, Literal, Var
 from rabbet.extend.primitive import Dual, Zero, tangent_aval, zero_tangent
 from rabbet.extend.transform import Tracer, run_traced, typeof
+from rabbet.extend.wrapping import check_in_the_end, look_again
 
 from rabbet_autodiff.interpreter import Forward
 from rabbet_autodiff.recorder import Recorder
@@ -69,6 +70,14 @@ class Recording(NamedTuple):
 
     def pull(self, cotangents: list[Value]) -> Any:
         """The cotangents of the inputs (None where zero) for cotangents of the outputs."""
+        try:
+            pulled = self._pull(cotangents)
+        except FloatingPointError as error:
+            pulled = look_again(error, "", self._pull, cotangents)
+        check_in_the_end(pulled)
+        return pulled
+
+    def _pull(self, cotangents: list[Value]) -> Any:
         held = {}
         for v, ct in zip(self.outputs, cotangents, strict=True):
             if v is not None and type(ct) is not Zero:
