@@ -141,6 +141,58 @@ def test_transfer_guards(caplog):
     assert caplog.text.count("host-to-device transfer of f32[3]") == 1
 
 
+OF_THE_LIBRARY = {
+    "a window": lambda: rnp.hanning(5),
+    "positions": lambda: rnp.tril_indices(3),
+    "as many as there are": lambda: rnp.nonzero(FLOATS),
+    "of a mask": lambda: FLOATS[FLOATS > 1],
+    "a key": lambda: random.key(0),
+    "a step": lambda: rnp.arange(0.5, np.float32(1.5)),
+    "a compiled function": lambda: rb.jit(lambda x: x * rnp.hanning(3))(FLOATS),
+    "a derivative": lambda: rb.grad(lambda x: (x * rnp.hanning(3)).sum())(FLOATS),
+    "for each": lambda: rb.vmap(lambda x: rnp.hanning(3) * x)(FLOATS),
+}
+OF_THE_USER = {
+    "a list": lambda: rnp.array([1.0, 2.0]),
+    "a tuple": lambda: rnp.asarray((1.0, 2.0)),
+    "by keyword": lambda: rnp.clip(FLOATS, min=np.zeros(3, "f")),
+    "in a tree": lambda: rb.jit(lambda tree: tree["a"])({"a": np.ones(3)}),
+    "an index": lambda: FLOATS[np.array([0, 1])],
+    "an operand": lambda: FLOATS + np.ones(3),
+    "on the left": lambda: np.ones(3, "f") @ FLOATS,
+    "nothing moves": lambda: rb.lax.reshape(np.ones(3), (3,)),
+    "in a function": lambda: rb.grad(lambda x: (x * np.ones(3, "f")).sum())(FLOATS),
+    "beside a constant": lambda: rnp.interp(FLOATS, np.arange(3.0), FLOATS),
+}
+
+
+@pytest.mark.parametrize("which", OF_THE_LIBRARY)
+def test_transfer_guards_let_the_librarys_constants_pass(which):
+    with rb.transfer_guard_host_to_device("disallow"):
+        OF_THE_LIBRARY[which]()
+
+
+@pytest.mark.parametrize("which", OF_THE_USER)
+def test_transfer_guards_stop_what_the_user_gives(which):
+    with rb.transfer_guard_host_to_device("disallow"), pytest.raises(TransferError):
+        OF_THE_USER[which]()
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda x: rb.lax.reshape(x, (2, 2)), lambda x: rb.lax.transpose(x, (0, 1)),
+        lambda x: rb.lax.squeeze(x, ()),
+        lambda x: rb.lax.expand_dims(x, ()), lambda x: rb.lax.slice(x, (0, 0), (2, 2)),
+    ],
+)  # fmt: skip
+def test_where_nothing_is_moved_an_array_of_the_host_becomes_one_of_ours(move):
+    host = np.ones((2, 2), "float32")
+    out = move(host)
+    host[:] = 0
+    assert isinstance(out, rb.Array) and float(out.sum()) == 4.0
+
+
 def test_settings_of_random_numbers():
     with rb.enable_custom_prng():
         assert random.PRNGKey(0).dtype == random.key(0).dtype

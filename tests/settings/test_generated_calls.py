@@ -41,18 +41,44 @@ SETTINGS = {
     "explicit_x64_dtypes": "error",
     "disable_jit": True,
 }
+# Values of the host become arrays only where they are put there: with arrays as arguments nothing is
+# refused, with NumPy's everything is that reads their values.
+GUARDS = ("host_to_device", "device_to_device", "device_to_host")
+GUARDED = {f"transfer_guard_{way}": "disallow" for way in GUARDS}
+TAKES_NO_VALUES = {
+    "dtypes.result_type": "reads the dtype alone",
+    "lax.full_like": "reads the type alone",
+    "numpy.array_str": "shows the numbers, on the host",
+    "numpy.diag_indices_from": "reads the shape alone",
+    "numpy.einsum_path": "reads the shapes alone",
+    "numpy.empty_like": "reads the type alone",
+    "numpy.full_like": "reads the type alone",
+    "numpy.isrealobj": "reads the dtype alone",
+    "numpy.ones_like": "reads the type alone",
+    "tree.flatten": "handles the object as it is",
+    "tree.leaves": "handles the object as it is",
+    "tree.structure": "handles the object as it is",
+}
 
 
 def called(name, call):
     """The leaves that a call gives, as NumPy arrays or texts; or its error."""
-    module, _, function = name.rpartition(".")
     try:
-        function = getattr(importlib.import_module(f"rabbet.{module}"), function)
-        args = generated.as_arguments(call.args, rb, rnp)
-        kwargs = {k: generated.as_arguments(v, rb, rnp) for k, v in call.kwargs.items()}
-        return [plain(x) for x in rb.tree_util.tree_leaves(function(*args, **kwargs))]
+        function, args, kwargs = prepared(name, call)
+        return leaves_of(function(*args, **kwargs))
     except Exception as error:
         return error
+
+
+def prepared(name, call):
+    module, _, function = name.rpartition(".")
+    function = getattr(importlib.import_module(f"rabbet.{module}"), function)
+    args = generated.as_arguments(call.args, rb, rnp)
+    return function, args, {k: generated.as_arguments(v, rb, rnp) for k, v in call.kwargs.items()}
+
+
+def leaves_of(out):
+    return [plain(x) for x in rb.tree_util.tree_leaves(out)]
 
 
 def plain(leaf):
@@ -131,3 +157,63 @@ def test_some_functions_obey(setting):
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_all_functions_obey(setting):
     check(setting, sorted(TABLE))
+
+
+# Transfers ---------------------------------------------------------------------------------------------
+
+
+def transfers(names):
+    """What ``transfer_guard`` refuses of arrays, or changes; what it does not refuse of NumPy's arrays; and
+    how many calls were compared.
+    """
+    found, passed, count = [], [], 0
+    for name in names:
+        for call in generated.calls(name, TABLE[name], GOOD, 0):
+            try:
+                function, args, kwargs = prepared(name, call)
+                given = rb.tree_util.tree_map(on_device, (args, kwargs))
+                without = leaves_of(function(*given[0], **given[1]))
+            except Exception:
+                continue
+            count += 1
+            try:
+                with rb.config.override(**GUARDED):
+                    out = function(*given[0], **given[1])
+                if not all(map(alike, leaves_of(out), without)):
+                    found.append((name, call, f"{out}, without {without}"))
+            except Exception as error:
+                found.append((name, call, f"{type(error).__name__}: {error}"))
+            if given_arrays(args, kwargs) and name not in TAKES_NO_VALUES:
+                try:
+                    with rb.config.override(**GUARDED):
+                        function(*args, **kwargs)
+                    passed.append((name, call, "takes an array of NumPy's"))
+                except rb.errors.TransferError:
+                    pass
+                except Exception as error:
+                    passed.append((name, call, f"{type(error).__name__}: {error}"))
+    return found, passed, count
+
+
+def on_device(x):
+    return rb.device_put(x) if isinstance(x, np.ndarray) else x
+
+
+def given_arrays(*values):
+    return any(isinstance(x, np.ndarray) and x.ndim for x in rb.tree_util.tree_leaves(values))
+
+
+def check_transfers(names):
+    found, passed, count = transfers(names)
+    print(f"transfer_guard: {count} calls, {len(found)} refused or changed, {len(passed)} not refused")
+    lines = [f"{name}{call}: {what}"[:300] for name, call, what in found + passed]
+    assert not lines, f"{len(lines)} of {count}:\n" + "\n".join(lines)
+
+
+def test_some_functions_move_what_is_given_to_them_alone():
+    check_transfers(sorted(TABLE)[::40])
+
+
+@pytest.mark.exhaustive
+def test_all_functions_move_what_is_given_to_them_alone():
+    check_transfers(sorted(TABLE))

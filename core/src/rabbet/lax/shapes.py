@@ -7,17 +7,25 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rabbet.errors import ShapeError
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
 from rabbet.program import dimensions, python_scalars
+from rabbet.runtime.arrays.values import to_array
 from rabbet.runtime.transfer import hidden, obey_sharding
 from rabbet.trace.interpreter import typeof
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
+
+
+def as_it_is(x: ArrayLike) -> Value:
+    """``x``, of which nothing is moved; what is NumPy's as an array that its owner does not write to."""
+    return to_array(x) if isinstance(x, (np.ndarray, np.generic)) else x  # type: ignore[return-value]
 
 
 def reshape(
@@ -37,7 +45,7 @@ def reshape(
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if typeof(operand).shape == sizes:
-        return operand
+        return as_it_is(operand)
     return _shape.reshape(operand, new_sizes=sizes)
 
 
@@ -63,7 +71,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Value:
     dims = sizes_of(dimensions, "dimensions")
     rank = typeof(array).ndim + len(dims)
     dims = tuple(sorted(axis_in_range("expand_dims", d, rank) for d in dims))
-    return _shape.expand_dims(array, dimensions=dims) if dims else array
+    return _shape.expand_dims(array, dimensions=dims) if dims else as_it_is(array)
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Value:
@@ -75,7 +83,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Value:
     """
     aval = typeof(array)
     dims = tuple(sorted(axis_in_range("squeeze", d, aval.ndim) for d in sizes_of(dimensions, "dimensions")))
-    return _shape.squeeze(array, dimensions=dims) if dims else array
+    return _shape.squeeze(array, dimensions=dims) if dims else as_it_is(array)
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Value:
@@ -88,7 +96,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Value:
     """
     order = sizes_of(permutation, "permutation")
     if order == tuple(range(typeof(operand).ndim)):
-        return operand
+        return as_it_is(operand)
     return _shape.transpose(operand, permutation=order)
 
 
@@ -117,7 +125,7 @@ def slice(
     if steps is not None and len(steps) == len(lo) and all(s == 1 for s in steps):
         steps = None
     if not any(lo) and steps is None and hi == typeof(operand).shape:
-        return operand
+        return as_it_is(operand)
     return _shape.slice(operand, start_indices=lo, limit_indices=hi, strides=steps)
 
 

@@ -2,7 +2,7 @@
 
 A transfer is *explicit* where the program says so, by ``device_put`` or ``device_get``, and implicit where an
 operation needs the value elsewhere. Python numbers are no transfers: they are part of the operation that they
-stand in.
+stand in. Nor are constants that the library's functions make on the host: only what a user's call gives is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.config import config
 from rabbet.config.log_levels import logger
 from rabbet.errors import TransferError
+from rabbet.runtime.arrays.given_values import is_given
 from rabbet.runtime.platforms import hook_calls
 
 if TYPE_CHECKING:
@@ -81,12 +82,16 @@ def told(direction: str, aval: ShapedArray, device: Any) -> None:
         hook_calls.tell_hooks("transferred", transfer=fact)
 
 
-def to_device(aval: ShapedArray, device: Any) -> None:
-    """A value of the host becomes an array."""
+def to_device(aval: ShapedArray, device: Any, *, numbers: bool = False) -> None:
+    """A value of the host becomes an array.
+
+    Args:
+      numbers: whether a number by itself counts as such a value.
+    """
     if wanted is not False:
         told("host-to-device", aval, device)
     level = config.transfer_guard_host_to_device
-    if level is not None and level != "allow":
+    if level is not None and level != "allow" and is_given(aval.size, numbers):
         check("host-to-device", level, aval, device)
 
 

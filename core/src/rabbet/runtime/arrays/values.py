@@ -151,7 +151,7 @@ def to_array(
         return x
     if alone and config.transfer_guard_host_to_device is not None and not np.ndim(x):
         aval = typeof(x) if dtype is None else ShapedArray((), dtype)
-        transfer_guards.to_device(aval, device or default_device())
+        transfer_guards.to_device(aval, device or default_device(), numbers=True)
     if dtype is None:
         if kind is np.ndarray or kind in NUMPY_NUMBERS:
             device = device or default_device()

@@ -22,6 +22,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.primitive import full_of_type, tangent_aval
 from rabbet.extend.transform import payload_of, run_traced, typeof
+from rabbet.extend.wrapping import check_in_the_end
 from rabbet.tree import keystr, leaf_path
 
 
@@ -101,6 +102,7 @@ def pushed_through(fun, primals, series, factorial_scaled):
     interpreter = Jet()
     outs = run_traced(interpreter, named_like(on_moving, fun), [m for m in moving if m is not None])
     taylors = [payload_of(interpreter, x) for x in outs]
+    check_in_the_end([y.terms for y in taylors])
     shown_terms = [as_given(y, order or 0, factorial_scaled) for y in taylors]
     return tree.unflatten(out_tree, [y.primal for y in taylors]), tree.unflatten(out_tree, shown_terms)
 
