@@ -126,8 +126,8 @@ CORE_SETTINGS = (
             doc="Raise an error where a jitted function would be traced."),
     Setting("transfer_guard_host_to_device", None, GUARDS, jax=True, context=True,
             example="disallow",
-            doc="Whether values of the host that a call gives may become arrays without device_put: allow, log or disallow; "
-            "with log_explicit and disallow_explicit device_put counts too."),
+            doc="Whether values of the host that a call gives may become arrays without device_put: allow, "
+            "log or disallow; with log_explicit and disallow_explicit device_put counts too."),
     Setting("transfer_guard_device_to_device", None, GUARDS, jax=True, context=True,
             example="disallow",
             doc="The same of copies from one device to another."),
