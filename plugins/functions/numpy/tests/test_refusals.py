@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
-from rabbet.errors import AxisError, DTypeError, ShapeError
+from rabbet.errors import AxisError, DTypeError, ShapeError, TypePromotionError
 
 a = np.arange(6, dtype="float32").reshape(2, 3)
 v, truth = a[1], np.array([True, False, True])
@@ -131,3 +131,20 @@ def test_a_number_that_becomes_an_array_by_itself_is_a_transfer(number):
         with rb.transfer_guard_host_to_device("disallow"):
             assert (x + 2).tolist() == 3.0 and rnp.where(x > 0, 1.0, 2.0).tolist() == 1.0
             rb.jit(lambda x, make=make: x + make(number))(x)
+
+
+def test_operands_of_two_ranks_are_what_some_functions_are_about():
+    v, m = rnp.arange(3.0), rnp.ones((2, 3))
+    with rb.numpy_rank_promotion("raise"):
+        assert rnp.add.outer(m, v).shape == (2, 3, 3)
+        assert rnp.frompyfunc(lambda x, y: x + y, 2, 1).outer(v, m).shape == (3, 2, 3)
+        assert not rnp.array_equiv(v, m)
+        assert rnp.array_equiv(v, rnp.stack([v, v]))
+
+
+def test_the_dtype_of_a_result_obeys_strict_promotion():
+    with rb.numpy_dtype_promotion("strict"):
+        assert rnp.result_type("float32", 1.0) == "float32"
+        for given in (("float32", "int32"), ("int32", 1.5)):
+            with pytest.raises(TypePromotionError, match="no implicit promotion"):
+                rnp.result_type(*given)

@@ -457,9 +457,11 @@ def equal_where_spread(a1: Value, a2: Value) -> Value:
     """``array_equiv`` of arrays."""
     check("array_equiv", a1, a2)
     try:
-        lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+        rank = len(lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape))
     except ValueError:
         return lax.full((), False)
+    # That the ranks differ is what it is asked about, whatever numpy_rank_promotion says.
+    a1, a2 = (lax.expand_dims(a, tuple(range(rank - typeof(a).ndim))) for a in (a1, a2))
     return lax.reduce_and(same := equal(a1, a2), axes=tuple(range(same.ndim)))
 
 

@@ -208,7 +208,8 @@ class Methods:
         if self.nin != 2:
             raise ValueError(f"{self.name}.outer needs a function of two arguments, this one has {self.nin}")
         A, B = array_of(f"{self.name}.outer", A), array_of(f"{self.name}.outer", B)
-        return self.function(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), B)
+        apart = lax.reshape(B, (*(1,) * A.ndim, *B.shape))  # of one rank, whatever numpy_rank_promotion says
+        return self.function(lax.reshape(A, (*A.shape, *(1,) * B.ndim)), apart)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: Any = True) -> Any:
         """A copy of ``a`` with the function applied at ``indices``, as often as an element is named.

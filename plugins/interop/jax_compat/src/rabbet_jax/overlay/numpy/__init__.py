@@ -14,6 +14,7 @@ NARROW = (
 ).split()
 
 PYTHONS = frozenset([bool, int, float, complex])
+__passes_operations_on__ = True  # who calls these asks, for `numpy_dtype_promotion` too
 
 
 def shape(a):
