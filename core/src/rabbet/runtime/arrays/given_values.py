@@ -56,8 +56,10 @@ def _is_value(x: Any, size: int, numbers: bool) -> bool:
 
 
 def _is_host_array(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, *NUMBERS)):
-        return bool(np.ndim(x))
+    if isinstance(x, np.ndarray):
+        return True
+    if isinstance(x, NUMBERS):
+        return False
     if isinstance(x, type) or hasattr(x, "aval"):
         return False
     return any(hasattr(type(x), name) for name in ("__array__", "__array_interface__", "__dlpack__"))
