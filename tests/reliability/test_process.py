@@ -128,7 +128,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the backgrou
 def interrupt():
     main = threading.main_thread().ident
     def waits(code):
-        return (code.co_name, os.path.basename(code.co_filename)) == ("run", "interruptible.py")
+        file = os.path.basename(code.co_filename)
+        return file == "interruptible.py" and code.co_name in ("run", "carefully")
     while not waits(sys._current_frames()[main].f_code):
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGINT)
@@ -214,7 +215,7 @@ def test_a_signal_that_raises_nothing_changes_no_result(child):
             signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
             found = count(x)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            assert signal.set_wakeup_fd(-1) == theirs
+            assert signal.set_wakeup_fd(-1) == theirs or theirs == -1  # whose place is given back later
             assert found[0] == wanted[0] == 300 and (found[1] == wanted[1]).all()
         assert seen and len(os.read(ours, 1000))
         print("the same")

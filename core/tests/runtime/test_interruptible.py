@@ -1,5 +1,6 @@
 """Loops that a signal ends, whenever it comes, and beside other handlers."""
 
+import os
 import signal
 import sys
 import threading
@@ -46,6 +47,17 @@ def made_of(raw_device):
     return make
 
 
+def nobody_is_told():
+    """Whether the place of who is told of signals is given back, some time after the last loop."""
+    for _ in range(500):
+        before = signal.set_wakeup_fd(-1)
+        if before == -1:
+            return True
+        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+        time.sleep(0.01)
+    return False
+
+
 def goes_on(raws):
     """Whether the program with these arguments goes on, as its loops ask it."""
     return bool(raw_values.to_numpy(raws[-1])[1])
@@ -85,7 +97,7 @@ def lost(handler, monkeypatch):
                 sent += 1
             finally:
                 sys.setprofile(None)
-            assert signal.set_wakeup_fd(-1) == -1
+        assert nobody_is_told()
         return missed, sent
 
     return count
@@ -99,6 +111,10 @@ def test_no_signal_is_lost_while_a_loop_is_made_ready_and_runs(monkeypatch, lost
     rb.jit(lambda x: lax.while_loop(lambda v: v[0] < 9, lambda v: v * 2, x))(x).block_until_ready()
     missed, came = lost(lambda: stoppable(*made[0])([x.raw]))
     assert missed == 0 and came > 20
+    once_more = stoppable(*made[0])
+    once_more([x.raw])
+    missed, came = lost(lambda: once_more([x.raw]))  # by the short way
+    assert missed == 0 and came > 2
 
 
 @pytest.mark.needs("jit")
@@ -185,6 +201,37 @@ def test_a_loop_that_a_signal_handler_runs_leaves_no_other_without_a_watch(made_
     assert went_on == [False, True]  # it ends at once, and runs again where it can be left
 
 
+def test_one_loop_behind_another_asks_once_to_be_told(made_of, monkeypatch):
+    run, asked = made_of(lambda raws: "whole"), []
+    run([])
+    watch = interruptible._watches[0]
+    monkeypatch.setattr(watch, "listens", lambda: bool(asked.append(1)) or interruptible.Watch.listens(watch))
+    watch.sure = True
+    assert run([]) == "whole" and not asked
+    watch.sure = False
+    assert run([]) == "whole" and asked
+    assert nobody_is_told()
+
+
+def test_who_takes_the_place_of_who_is_told_keeps_it(made_of):
+    run = made_of(lambda raws: threading.get_ident())
+    main = threading.get_ident()
+    assert run([]) == main
+    hears, told = os.pipe()
+    os.set_blocking(told, False)
+    try:
+        signal.set_wakeup_fd(told)
+        end = time.monotonic() + 20
+        while run([]) == main and time.monotonic() < end:
+            time.sleep(0.005)  # until the next look
+        assert run([]) != main
+        time.sleep(5 * interruptible.TICK_SECONDS)
+    finally:
+        assert signal.set_wakeup_fd(-1) == told
+        os.close(hears)
+        os.close(told)
+
+
 def raised_in(function):
     try:
         function()
@@ -262,7 +309,7 @@ def test_a_signal_in_a_callback_of_a_loop(handler, raising):
         assert len(turns) == 3
     else:
         assert loop(x) == 6 and turns[-6:] == [0, 1, 2, 3, 4, 5]
-    assert heard and signal.set_wakeup_fd(-1) == -1
+    assert heard and nobody_is_told()
 
 
 @pytest.mark.needs("jit", "pure_callback")

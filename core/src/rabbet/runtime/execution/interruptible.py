@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import _signal
 import _thread
-import itertools
+import contextlib
 import os
+import select
 import signal
 import threading
 import weakref
@@ -43,6 +44,9 @@ GIVEN_UP_SECONDS = 5.0  # for what was told to end
 LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
 nothing: Any = type(None)
 NO_HANDLER = (signal.SIG_IGN, None)
+TICK_SECONDS = 0.02
+QUIET_TICKS = 3
+TICKS = b"\0"  # no signal has this number
 
 
 def concerns(lowering: Lowering) -> bool:
@@ -106,17 +110,44 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
     if config.cpu_asynchronous or not np.shares_memory(entries, raw_values.to_numpy(shared)):
         return otherwise
     main, goes_on = threading.main_thread().ident, entries.data
-    hear, this_thread, callbacks = _signal.set_wakeup_fd, _thread.get_ident, inside_callback.running
-    found: list[Any] = []  # ready arguments of the first call; captured ones are there in every other too
+    this_thread, callbacks = _thread.get_ident, inside_callback.running
+    watch, spare = None, None
+    found: list[Any] = []  # the arguments of the first call; captured ones are there in every other too
 
     def run(raws: list[Any], **options: Any) -> Any:
+        # What most calls need: any one that is not as most are goes the long way.
+        if this_thread() != main or callbacks.depth or watch is None:
+            return carefully(raws, options)
+        for raw, known in zip(raws, found, strict=True):
+            # To ask it takes four times as long.
+            if known() is not raw and (raw.is_deleted() or not raw.is_ready()):
+                return carefully(raws, options)
+        watch.table, begun = goes_on, watch.table
+        if begun is not spare or not watch.sure:
+            watch.table = begun
+            return carefully(raws, options)
+        try:
+            results = plain([*raws, shared], **options)
+        except BaseException as error:
+            watch.table = spare
+            if goes_on[1] or not callback_errors.is_of_callback(error):
+                goes_on[1] = True
+                raise
+            results = None
+        else:
+            watch.table = spare
+            if goes_on[1]:
+                return results
+        goes_on[1] = True
+        return otherwise(raws, **options)
+
+    def carefully(raws: list[Any], options: dict[str, Any]) -> Any:
+        nonlocal watch, spare
         if this_thread() != main:
             return plain([*raws, never], **options)
         if callbacks.depth:  # the program that waits for the callback has the watch
             return otherwise(raws, **options)
-        for raw, known in itertools.zip_longest(raws, found, fillvalue=nothing):
-            if known() is raw:  # ten times as fast as to ask it
-                continue
+        for raw in raws:
             if raw.is_deleted():  # jaxlib 0.10 ends the process where such a one is asked if it is ready
                 return plain([*raws, never], **options)
             if not raw.is_ready():  # then the program does not run here, and another may be stopped meanwhile
@@ -124,30 +155,27 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
         if not found:
             found.extend(map(weakref.ref, raws))
         try:
-            watch = _watches[0] if _watches else Watch()
+            ours = _watches[0] if _watches else Watch()
         except RuntimeError:  # the interpreter exits, or the system has no more threads
             return plain([*raws, never], **options)
-        goes_on[1] = True
-        interrupted, watch.table = watch.table, goes_on
-        theirs = -1
+        goes_on[1], alone = True, False
+        interrupted, ours.table = ours.table, goes_on
         try:
             # A signal that came before this is handled when it returns, and one that comes later is told of.
-            theirs = hear(watch.told, warn_on_full_buffer=False)
-            if theirs == watch.told:
-                theirs = -1
-            if theirs == -1:
+            alone = ours.listens()
+            if alone:
                 results = plain([*raws, shared], **options)
         except Exception as error:
             if goes_on[1] or not callback_errors.is_of_callback(error):
                 raise
             # Raised by a callback that was given what a stopped loop had reached.
         finally:
-            whole = goes_on[1]
+            whole, goes_on[1] = goes_on[1], True
             # A program in the midst of which a signal handler ran this one has lost its watch: it runs again.
-            watch.table, interrupted[1] = watch.spare, False
-            hear(theirs)
+            ours.table, interrupted[1] = ours.spare, False
+        watch, spare = ours, ours.spare
         # Where another library wants to be told, an event loop for example, nothing was run.
-        return results if whole and theirs == -1 else otherwise(raws, **options)
+        return results if whole and alone else otherwise(raws, **options)
 
     return run
 
@@ -158,20 +186,79 @@ def table(entries: np.ndarray, device: Any) -> Any:
 
 
 class Watch:
-    """A thread that stops the program of the main thread when a signal comes."""
+    """A thread that stops the program of the main thread when a signal comes.
+
+    To ask Python's handler in C to wake it costs as much as a third of a small program, so that stays asked
+    for while one program follows another. Each ``TICK_SECONDS`` the next one looks whether another library
+    has taken its place, and some such times after the last one the main thread gives the place back.
+    """
 
     def __init__(self) -> None:
         self.table = self.spare = bytearray(2)
+        self.sure = False  # that the handler wakes this thread: found out since the last tick
+        self.wanted = False  # since the last tick
         self.hears, self.told = os.pipe()
         os.set_blocking(self.told, False)
+        self.give_back: Any = None
         _thread.start_new_thread(self.serve, ())
         _watches.append(self)
 
+    def listens(self) -> bool:
+        """Ask to be woken when a signal comes; False where another library wants to be told."""
+        self.wanted = True
+        before = _signal.set_wakeup_fd(self.told, warn_on_full_buffer=False)
+        if before not in (-1, self.told):
+            self.sure = False
+            _signal.set_wakeup_fd(before)
+            return False
+        if before == -1:
+            self.wake()
+        self.sure = True
+        return True
+
+    def wake(self) -> None:
+        """Have the thread look at each tick."""
+        with contextlib.suppress(BlockingIOError):  # a full pipe keeps it awake
+            os.write(self.told, TICKS)
+
     def serve(self) -> None:
         interpreter_exit.excused.add(threading.get_ident())
-        while os.read(self.hears, 64):
-            # Perhaps of the program that runs now, which has not been signalled to: it runs again.
-            self.table[1] = False
+        asked = select.poll()
+        asked.register(self.hears, select.POLLIN)
+        quiet = None  # how many ticks nothing was wanted; None where the place was given back
+        while True:
+            if asked.poll(None if quiet is None else 1000 * TICK_SECONDS):
+                told = os.read(self.hears, 64)
+                quiet = 0
+                if told.strip(TICKS):  # numbers of signals
+                    # Perhaps of the program that runs now, which has not been signalled to: it runs again.
+                    self.table[1] = False
+            else:
+                self.sure = False
+                quiet = 0 if self.wanted or self.table is not self.spare else quiet + 1
+                self.wanted = False
+                if quiet == QUIET_TICKS and self.ask_main_thread():
+                    quiet = None
+
+    def ask_main_thread(self) -> bool:
+        """Have the main thread give the place back, between two instructions of Python; False where it has
+        too much to do.
+        """
+        import ctypes  # of which NumPy has need too
+
+        if self.give_back is None:
+            self.give_back = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.leave)
+        return ctypes.pythonapi.Py_AddPendingCall(self.give_back, None) == 0
+
+    def leave(self, nothing: Any) -> int:
+        """Ask no longer to be woken; but a program that is about to run keeps the place."""
+        if self.sure or self.table is not self.spare:
+            self.wake()
+        else:
+            before = _signal.set_wakeup_fd(-1)
+            if before not in (-1, self.told):
+                _signal.set_wakeup_fd(before)
+        return 0
 
 
 def to_the_end(function: Callable[..., Any], *args: Any) -> Any:
