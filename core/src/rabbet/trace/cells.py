@@ -83,6 +83,10 @@ class Touched:
 
     written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")
 
+    def finish(self) -> None:
+        """Let go of the tracers: the trace has ended. Whether the cell was written stays known."""
+        self.first, self.content = None, True if self.written else None
+
 
 def _holder(cell: Any) -> tuple[Any, ...]:
     """Who has the content at the current level, and the interpreters that run between here and there."""
