@@ -78,7 +78,7 @@ class Touched:
 
     __slots__ = ("cell", "input", "first", "content")
 
-    def __init__(self, cell: Any, variable: Any, tracer: Tracer) -> None:
+    def __init__(self, cell: Any, variable: Any, tracer: Any) -> None:
         self.cell, self.input, self.first, self.content = cell, variable, tracer, tracer
 
     written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")

@@ -1,4 +1,6 @@
-"""``check_tracer_leaks`` and references: a trace lets go of what it knows of them; a leak is still found."""
+"""References under settings. ``check_tracer_leaks``: a trace lets go of what it knows of them, and a leak is
+still found. ``disable_jit``: loops over them.
+"""
 
 import numpy as np
 import pytest
@@ -34,6 +36,30 @@ def test_a_reference_in_loops_is_no_leak(way):
     expected = float(WAYS[way](2.0))
     with rb.config.override(check_tracer_leaks=True):
         assert float(WAYS[way](2.0)) == expected == (36.0 if "grad" not in way else 18.0)
+
+
+def until(x):
+    total = rb.new_ref(x)
+
+    def body(c):
+        total[...] += c
+        return c + 1
+
+    return lax.while_loop(lambda c: c < 3, body, x) + total[...]
+
+
+@pytest.mark.parametrize("way", ["eager", "vmap", "vmap of jit", "jvp"])
+def test_a_reference_in_a_loop_without_jit(way):
+    """Of values that no Python loop can decide by, the loop is left to its primitive."""
+    x = np.float32([0, 1])
+    run = {
+        "eager": lambda: [until(a) for a in x],
+        "vmap": lambda: rb.vmap(until)(x),
+        "vmap of jit": lambda: rb.vmap(rb.jit(until))(x),
+        "jvp": lambda: rb.jvp(rb.vmap(until), (x,), (x,))[0],
+    }[way]
+    with rb.disable_jit():
+        assert np.asarray(run()).tolist() == [6.0, 7.0]
 
 
 def test_a_reference_that_is_mapped_is_no_leak():
