@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabbet import dtypes, lax
 from rabbet.extend.functions import array_or_tracer
@@ -19,19 +19,23 @@ from rabbet_custom_rules import custom_rules
 
 from rabbet_autodiff.api import jvp, vjp
 
-Values = list[Any]
+if TYPE_CHECKING:
+    from rabbet.typing import Value
+
+    Values = list[Value]
 
 
-def number(i: Any) -> Any:
+
+def number(i: Value) -> Value:
     return lax.convert_element_type(array_or_tracer(i), "int32")
 
 
-def strong(x: Any) -> Any:
+def strong(x: Value) -> Value:
     """``x`` without a weak type."""
     return lax.convert_element_type(x, typeof(x).dtype)
 
 
-def stored(buffers: Values, slot: Any, values: Values, when: Any) -> Values:
+def stored(buffers: Values, slot: Value, values: Values, when: Value) -> Values:
     """The buffers with ``values`` in ``slot``, where ``when`` holds."""
     out = []
     for buffer, x in zip(buffers, values, strict=True):
@@ -40,15 +44,15 @@ def stored(buffers: Values, slot: Any, values: Values, when: Any) -> Values:
     return out
 
 
-def read(buffer: Any, i: Any) -> Any:
+def read(buffer: Value, i: Value) -> Value:
     return lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False)
 
 
-def put(table: Any, i: Any, x: Any) -> Any:
+def put(table: Value, i: Value, x: Value) -> Value:
     return lax.dynamic_update_index_in_dim(table, x, i, 0)
 
 
-def advance(length: Any, places: Any) -> Any:
+def advance(length: Value, places: Value) -> Value:
     """How many of ``length`` steps to go on before a state is kept, with ``places`` places in all.
 
     The fewest rounds ``r`` that do have ``length <= C(places + r, places)``; what lies behind the new state
@@ -104,12 +108,12 @@ def while_with_places(
         order = lax.iota("int32", places)
         return lax.while_loop(more, keeping, (number(0), values, number(1), number(1), order, buffers))
 
-    def backward(consts: Values, tape: Any, cts: Values) -> Any:
+    def backward(consts: Values, tape: Any, cts: Values) -> tuple[Values, Values]:
         n, _, stride, count, order, buffers = tape
         floats, others = _split(const_smooth, consts)
         places_at = lax.mul(lax.iota("int32", places), stride)
 
-        def seek(k: Any, state: Any) -> Any:
+        def seek(k: Value, state: Any) -> Any:
             """One kept state more on the way to step ``k``, or step ``k`` itself."""
             at, values, top, position, buffers = state
             free = lax.sub(places - 1, top)
@@ -147,7 +151,7 @@ def while_with_places(
         return out[5], out[4]
 
     @custom_rules
-    def loop(floats: Values, own: Values, others: Values, rest: Values) -> Any:
+    def loop(floats: Values, own: Values, others: Values, rest: Values) -> tuple[Values, Values]:
         out = forward(_merge(const_smooth, floats, others), _merge(smooth, own, rest), False)
         return _split(smooth, out)
 
@@ -155,14 +159,14 @@ def while_with_places(
     def push(primals: Any, tangents: Any) -> Any:
         _, _, others, rest = primals
 
-        def of_floats(floats: Values, own: Values) -> Any:
+        def of_floats(floats: Values, own: Values) -> tuple[Values, Values]:
             out = forward(_merge(const_smooth, floats, others), _merge(smooth, own, rest), False)
             return _split(smooth, out)
 
         return jvp(of_floats, tuple(primals[:2]), tuple(tangents[:2]))
 
     @loop.def_rule("vjp")
-    def pull(floats: Values, own: Values, others: Values, rest: Values) -> Any:
+    def pull(floats: Values, own: Values, others: Values, rest: Values) -> tuple[Values, Values]:
         consts = _merge(const_smooth, floats, others)
         tape = forward(consts, _merge(smooth, own, rest), True)
         pulled = lambda cts: (*backward(consts, tape, list(cts[0])), None, None)
