@@ -12,7 +12,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError, DTypeError
-from rabbet.lax import shapes
+from rabbet.lax import plugin_functions, shapes
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.promotion import opened
 from rabbet.lax.refusals import concrete
@@ -134,17 +134,9 @@ def while_loop(
       Array(192, dtype=int32, weak_type=True)
     """
     if max_steps is not None or checkpoints is not None:
-        return lax().bounded_while_loop(
-            cond_fun, body_fun, init_val, max_steps=max_steps, checkpoints=checkpoints
-        )
+        bounded = plugin_functions.find("bounded_while_loop")
+        return bounded(cond_fun, body_fun, init_val, max_steps=max_steps, checkpoints=checkpoints)
     return repeat("while_loop", cond_fun, body_fun, init_val)
-
-
-def lax() -> Any:
-    """The names of ``rabbet.lax``, those that packages add to it too."""
-    import rabbet.lax
-
-    return rabbet.lax
 
 
 def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
@@ -242,9 +234,8 @@ def scan(
         if unroll != 1:
             who = f"scan of {describe_function(f)}"
             raise ValueError(f"{who}: unroll does not go with checkpoints, leave it out")
-        return lax().checkpointed_scan(
-            f, init, xs, length, reverse, every=checkpoint_every, checkpoints=checkpoints
-        )
+        kept = plugin_functions.find("checkpointed_scan")
+        return kept(f, init, xs, length, reverse, every=checkpoint_every, checkpoints=checkpoints)
     return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 

@@ -1,8 +1,8 @@
 """Reverse mode through a loop of unknown length with a stated number of kept states.
 
-The forward pass keeps the states of every ``stride``-th step; where there is no place left, every
-second one of them gives its place, and the stride doubles. In the backward pass the places that are free again
-are filled by the binomial schedule of A. Griewank and A. Walther ("Algorithm 799: revolve", 2000), which computes
+The forward pass keeps the states of every ``stride``-th step; where there is no place left, every second
+one of them gives its place, and the stride doubles. In the backward pass the places that are free again are
+filled by the binomial schedule of A. Griewank and A. Walther ("Algorithm 799: revolve", 2000), which computes
 the fewest steps again.
 """
 
