@@ -134,9 +134,14 @@ def while_loop(
       Array(192, dtype=int32, weak_type=True)
     """
     if max_steps is not None or checkpoints is not None:
-        bounded = plugin_functions.find("bounded_while_loop")
+        bounded = variant("bounded", "while_loop")
         return bounded(cond_fun, body_fun, init_val, max_steps=max_steps, checkpoints=checkpoints)
     return repeat("while_loop", cond_fun, body_fun, init_val)
+
+
+def variant(kind: str, loop: str) -> Callable:
+    """The function of ``lax`` that a package adds for this kind of a loop."""
+    return plugin_functions.find(f"{kind}_{loop}")
 
 
 def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
@@ -234,8 +239,8 @@ def scan(
         if unroll != 1:
             who = f"scan of {describe_function(f)}"
             raise ValueError(f"{who}: unroll does not go with checkpoints, leave it out")
-        kept = plugin_functions.find("checkpointed_scan")
-        return kept(f, init, xs, length, reverse, every=checkpoint_every, checkpoints=checkpoints)
+        checkpointed = variant("checkpointed", "scan")
+        return checkpointed(f, init, xs, length, reverse, every=checkpoint_every, checkpoints=checkpoints)
     return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 

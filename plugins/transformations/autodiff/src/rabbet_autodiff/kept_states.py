@@ -166,7 +166,7 @@ def while_with_places(
         return jvp(of_floats, tuple(primals[:2]), tuple(tangents[:2]))
 
     @loop.def_rule("vjp")
-    def pull(floats: Values, own: Values, others: Values, rest: Values) -> tuple[Values, Values]:
+    def pull(floats: Values, own: Values, others: Values, rest: Values) -> Any:
         consts = _merge(const_smooth, floats, others)
         tape = forward(consts, _merge(smooth, own, rest), True)
         pulled = lambda cts: (*backward(consts, tape, list(cts[0])), None, None)
