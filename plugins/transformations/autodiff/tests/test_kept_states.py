@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs("numpy", "jit", "vmap")
 
 def loop(x, w, n, **how):
     step = lambda v: (rnp.sin(v[0] * w) + v[1] * 0.01, v[1] + 1)
-    return lax.while_loop(lambda v: v[1] < n, step, (x, 0), **how)[0]
+    return lax.bounded_while_loop(lambda v: v[1] < n, step, (x, 0), **how)[0]
 
 
 @pytest.mark.parametrize("places", [1, 2, 3, 4, 7, 40])
@@ -37,17 +37,19 @@ def test_other_modes_and_batches():
 
 
 def test_both_bounds():
-    assert int(lax.while_loop(lambda i: i < 50, lambda i: i + 1, 0, max_steps=17, checkpoints=3)) == 17
-    by_x = rb.grad(lambda x: lax.while_loop(lambda v: v > 0, lambda v: v * x, x, max_steps=17, checkpoints=4))
+    loop = lax.bounded_while_loop
+    assert int(loop(lambda i: i < 50, lambda i: i + 1, 0, max_steps=17, checkpoints=3)) == 17
+    by_x = rb.grad(lambda x: loop(lambda v: v > 0, lambda v: v * x, x, max_steps=17, checkpoints=4))
     assert float(by_x(1.0)) == 18.0  # x ** 18
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("how", [{"checkpoint_every": 7}, {"checkpoints": 60}, {"checkpoints": 12}])
+@pytest.mark.parametrize("how", [{"every": 7}, {"checkpoints": 60}, {"checkpoints": 12}])
 def test_a_scan_with_a_schedule_is_a_scan(how, reverse):
     def value(w, **how):
         xs = np.linspace(0, 1, 50).astype("float32")
-        carry, ys = lax.scan(lambda c, x: (rnp.sin(c * w) + x, c * x), 0.3, xs, reverse=reverse, **how)
+        f = lambda c, x: (rnp.sin(c * w) + x, c * x)
+        carry, ys = (lax.checkpointed_scan if how else lax.scan)(f, 0.3, xs, reverse=reverse, **how)
         return carry + rnp.sum(ys)
 
     plain, found = [rb.jit(rb.value_and_grad(lambda w, h=h: value(w, **h)))(1.3) for h in ({}, how)]
@@ -59,14 +61,13 @@ def test_a_scan_with_a_schedule_is_a_scan(how, reverse):
     [
         ({"checkpoints": 5}, "5 checkpoints are too few for 50 steps; it takes 12"),
         ({"checkpoints": 0}, "checkpoints must be at least 1"),
-        ({"checkpoints": 9, "checkpoint_every": 2}, "every or checkpoints, not both"),
-        ({"checkpoints": 20, "unroll": 3}, "unroll does not go with checkpoints"),
+        ({"checkpoints": 9, "every": 2}, "every or checkpoints, not both"),
         ({"checkpoints": 1.5}, "checkpoints must be a static int"),
     ],
 )
 def test_what_a_scan_refuses(how, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        lax.scan(lambda c, _: (c, None), 0.0, None, 50, **how)
+        lax.checkpointed_scan(lambda c, _: (c, None), 0.0, None, 50, **how)
 
 
 def test_a_loop_needs_one_of_both():
@@ -78,7 +79,8 @@ def test_a_loop_needs_one_of_both():
 def test_so_many_states_are_kept():
     def temporary(places):
         step = lambda v: (rnp.sin(v[0]), v[1] + 1)
-        f = lambda x, n: rnp.sum(lax.while_loop(lambda v: v[1] < n, step, (x, 0), checkpoints=places)[0])
+        loop = lambda x, n: lax.bounded_while_loop(lambda v: v[1] < n, step, (x, 0), checkpoints=places)
+        f = lambda x, n: rnp.sum(loop(x, n)[0])
         compiled = rb.jit(rb.grad(f)).lower(np.zeros(1000, "float32"), 1).compile()
         return compiled.memory_analysis().temp_size_in_bytes
 

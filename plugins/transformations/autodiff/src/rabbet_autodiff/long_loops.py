@@ -45,8 +45,7 @@ def checkpointed_scan(
     f: Callable[..., Any], init: Any, xs: Value = None, length: int | None = None, reverse: bool = False,
     *, every: int | None = None, checkpoints: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again;
-    ``lax.scan`` with ``checkpoint_every`` or ``checkpoints`` is this function.
+    """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again.
 
     Values and derivatives are those of ``lax.scan``. Reverse mode keeps ``n / every`` carries, and while it
     goes through one stretch what ``every`` steps keep. With ``checkpoints`` it keeps no more than so many
@@ -143,8 +142,8 @@ def bounded_while_loop(
     max_steps: int | None = None,
     checkpoints: int | None = None,
 ) -> Value:
-    """``lax.while_loop`` through which reverse mode can go; ``lax.while_loop`` with ``max_steps`` or
-    ``checkpoints`` is this function.
+    """``lax.while_loop`` of at most ``max_steps`` steps or with a stated number of ``checkpoints``, through
+    which reverse mode can go.
 
     With ``max_steps`` alone: where nothing is differentiated it is a plain loop with a counter. Reverse mode
     keeps about ``16 log16(max_steps)`` states and computes each step again once for each power of 16 in
