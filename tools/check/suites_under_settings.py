@@ -2,8 +2,8 @@
 
 A test may break a setting by what it writes itself, such as ``float32 + int32`` under strict promotion. So a
 failure counts only where the innermost line outside of core's operators is the library's, or where the
-numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`. A suite under one
-setting takes minutes: the environment `suites` runs them all, at night.
+numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`. A suite under
+one setting takes minutes: the environment `suites` runs them all, at night.
 
     python tools/check/suites_under_settings.py plugins/functions/nn plugins/functions/image
     python tools/check/suites_under_settings.py --settings debug_nans=1 --all
