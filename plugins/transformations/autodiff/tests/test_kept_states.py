@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs("numpy", "jit", "vmap")
 
 def loop(x, w, n, **how):
     step = lambda v: (rnp.sin(v[0] * w) + v[1] * 0.01, v[1] + 1)
-    return lax.bounded_while_loop(lambda v: v[1] < n, step, (x, 0), **how)[0]
+    return lax.while_loop(lambda v: v[1] < n, step, (x, 0), **how)[0]
 
 
 @pytest.mark.parametrize("places", [1, 2, 3, 4, 7, 40])
@@ -37,19 +37,19 @@ def test_other_modes_and_batches():
 
 
 def test_both_bounds():
-    loop = lax.bounded_while_loop
+    loop = lax.while_loop
     assert int(loop(lambda i: i < 50, lambda i: i + 1, 0, max_steps=17, checkpoints=3)) == 17
     by_x = rb.grad(lambda x: loop(lambda v: v > 0, lambda v: v * x, x, max_steps=17, checkpoints=4))
     assert float(by_x(1.0)) == 18.0  # x ** 18
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("how", [{"every": 7}, {"checkpoints": 60}, {"checkpoints": 12}])
+@pytest.mark.parametrize("how", [{"checkpoint_every": 7}, {"checkpoints": 60}, {"checkpoints": 12}])
 def test_a_scan_with_a_schedule_is_a_scan(how, reverse):
     def value(w, **how):
         xs = np.linspace(0, 1, 50).astype("float32")
         f = lambda c, x: (rnp.sin(c * w) + x, c * x)
-        carry, ys = (lax.checkpointed_scan if how else lax.scan)(f, 0.3, xs, reverse=reverse, **how)
+        carry, ys = lax.scan(f, 0.3, xs, reverse=reverse, **how)
         return carry + rnp.sum(ys)
 
     plain, found = [rb.jit(rb.value_and_grad(lambda w, h=h: value(w, **h)))(1.3) for h in ({}, how)]
@@ -61,13 +61,14 @@ def test_a_scan_with_a_schedule_is_a_scan(how, reverse):
     [
         ({"checkpoints": 5}, "5 checkpoints are too few for 50 steps; it takes 12"),
         ({"checkpoints": 0}, "checkpoints must be at least 1"),
-        ({"checkpoints": 9, "every": 2}, "every or checkpoints, not both"),
+        ({"checkpoints": 9, "checkpoint_every": 2}, "every or checkpoints, not both"),
+        ({"checkpoints": 20, "unroll": 3}, "unroll does not go with checkpoints"),
         ({"checkpoints": 1.5}, "checkpoints must be a static int"),
     ],
 )
 def test_what_a_scan_refuses(how, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        lax.checkpointed_scan(lambda c, _: (c, None), 0.0, None, 50, **how)
+        lax.scan(lambda c, _: (c, None), 0.0, None, 50, **how)
 
 
 def test_a_loop_needs_one_of_both():

@@ -45,7 +45,8 @@ def checkpointed_scan(
     f: Callable[..., Any], init: Any, xs: Value = None, length: int | None = None, reverse: bool = False,
     *, every: int | None = None, checkpoints: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again.
+    """``lax.scan`` that keeps one carry in ``every`` for reverse mode and computes the others again;
+    ``lax.scan`` with ``checkpoint_every`` or ``checkpoints`` is this function.
 
     Values and derivatives are those of ``lax.scan``. Reverse mode keeps ``n / every`` carries, and while it
     goes through one stretch what ``every`` steps keep. With ``checkpoints`` it keeps no more than so many
@@ -143,7 +144,7 @@ def bounded_while_loop(
     checkpoints: int | None = None,
 ) -> Value:
     """``lax.while_loop`` of at most ``max_steps`` steps or with a stated number of ``checkpoints``, through
-    which reverse mode can go.
+    which reverse mode can go; ``lax.while_loop`` with one of these keywords is this function.
 
     With ``max_steps`` alone: where nothing is differentiated it is a plain loop with a counter. Reverse mode
     keeps about ``16 log16(max_steps)`` states and computes each step again once for each power of 16 in
@@ -239,4 +240,7 @@ def match(x: Any, like: Any) -> Any:
     return lax.convert_element_type(x, b.dtype) if a.weak_type and not b.weak_type else x
 
 
-__all__ = ["bounded_while_loop", "checkpointed_scan"]
+# What `lax.while_loop` and `lax.scan` with such keywords are, by the group `rabbet.loops`.
+while_keeping_few, scan_keeping_few = bounded_while_loop, checkpointed_scan
+
+__all__ = ["bounded_while_loop", "checkpointed_scan", "scan_keeping_few", "while_keeping_few"]
