@@ -76,6 +76,10 @@ def pytest_sessionfinish(session, exitstatus):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("narrow") and sys.modules["rabbet"].config.enable_x64:
         pytest.skip("about numbers where 64 bits are off")
+    for mark in item.iter_markers("forbidden"):
+        on = [s for s in mark.args if getattr(sys.modules["rabbet"].config, s) not in (False, None, "allow")]
+        if on:
+            pytest.skip(f"about what {', '.join(on)} forbids")
     wanted = {name for mark in item.iter_markers("needs") for name in mark.args}
     missing = sorted(wanted - installed_plugins())
     if missing:

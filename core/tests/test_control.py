@@ -261,3 +261,20 @@ def test_a_value_that_leaves_a_body_says_whose_it_was():
     lax.while_loop(lambda i: lax.lt(i, 2), leaky_step, 0)
     with pytest.raises(UnexpectedTracerError, match=r"the trace of [\w.<>]*leaky_step \(.*test_control.py"):
         lax.add(kept.pop(), 1.0)
+
+
+def test_loops_that_keep_few_states_are_some_packages(monkeypatch):
+    from rabbet.errors import MissingPluginError
+    from rabbet.lax import plugin_functions
+
+    monkeypatch.setattr(plugin_functions, "loops", lambda: ([], ["some-package"]))
+    with pytest.raises(MissingPluginError, match=r"while_loop of .*\n.*install some-package, or"):
+        lax.while_loop(lambda x: x < 3, lambda x: x + 1, 0, max_steps=4)
+
+    class Loops:
+        def scan_keeping_few(self, f, init, xs, length, reverse, **how):
+            return init, (xs, length, reverse, how)
+
+    monkeypatch.setattr(plugin_functions, "loops", lambda: ([Loops()], []))
+    handed = lax.scan(None, 1, None, 5, checkpoint_every=2)
+    assert handed == (1, (None, 5, False, {"every": 2, "checkpoints": None}))

@@ -2,7 +2,8 @@
 
 A test may break a setting by what it writes itself, such as ``float32 + int32`` under strict promotion. So a
 failure counts only where the innermost line outside of core's operators is the library's, or where the
-numbers differ. Not part of any environment's default list: a suite under one setting takes minutes.
+numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`. A suite under
+one setting takes minutes: the environment `suites` runs them all, at night.
 
     python tools/check/suites_under_settings.py plugins/functions/nn plugins/functions/image
     python tools/check/suites_under_settings.py --settings debug_nans=1 --all
@@ -45,9 +46,11 @@ def failures(text):
     return found
 
 
-def is_of_library(place):
-    """Whether a line is the library's and not a test's."""
-    return "/tests/" not in place and "src/" in place
+def is_of_library(place, error):
+    """Whether a failure is the library's and not a test's: by its line, and since a transfer guard speaks of
+    nothing but what a call gives.
+    """
+    return "/tests/" not in place and "src/" in place and "TransferError" not in error
 
 
 def report(suite, setting, options):
@@ -57,7 +60,7 @@ def report(suite, setting, options):
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-m", "not exhaustive", suite, *options]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     found = failures(run.stdout)
-    own = [one for one in found if is_of_library(one[1])]
+    own = [one for one in found if is_of_library(*one[1:])]
     last = run.stdout.strip().splitlines()[-1:] or [run.stderr.strip()[-100:]]
     print(f"{suite} {setting}: {last[0]}; {len(own)} in the library", flush=True)
     for test, place, error in own:

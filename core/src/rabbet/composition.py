@@ -56,6 +56,7 @@ def compose() -> None:
     tables.set_decomposed_types(decomposed_types)
     config.watch("enable_checks", check_rules)
     plugin_functions.use_finder(lax_function, lax_names)
+    plugin_functions.use_loops(find_loops)
     extended_dtypes.use_batching(standard.batch, batching.move_axis, lax.reshape)
     dtype_codes.use_operations(lax)
     host_formats.evaluate_with(host_programs.evaluate)
@@ -315,6 +316,11 @@ def find_rule_sets(table: str) -> list[RuleSet] | tuple[Any, ...]:
     """The ``RuleSet`` objects of third packages for a table."""
     plugins = manager()
     return plugins.get_all("rabbet.rules", table) if table in plugins.names("rabbet.rules") else ()
+
+
+def find_loops() -> tuple[list[Any], list[str]]:
+    """What installed packages have for loops that keep few states, and which packages of Rabbet's do."""
+    return manager().objects("rabbet.loops"), sorted(set(providers("rabbet.loops").values()))
 
 
 def find_passes() -> list[Pass]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -160,7 +161,8 @@ def boolean(value: Any) -> bool:
 
 
 def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
-    """A parser for one of ``words``; with ``none``, None too (also written "" or "none").
+    """A parser for one of ``words``, or a member of an enumeration by its name; with ``none``, None too (also
+    written "" or "none").
 
     Example:
       >>> from rabbet.extend.settings import choice
@@ -172,6 +174,8 @@ def choice(*words: Any, none: bool = False) -> Callable[[Any], Any]:
     def parse(value: Any) -> Any:
         if none and (value is None or value in ("", "none")):
             return None
+        if isinstance(value, enum.Enum) and not isinstance(value, str):
+            value = value.name
         if isinstance(value, str) and value.lower() in by_lower:
             return by_lower[value.lower()]
         raise ValueError(f"it is one of {', '.join(words)}{' or None' if none else ''}")

@@ -12,7 +12,7 @@ import numpy as np
 from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.errors import ConcretizationTypeError, DTypeError
-from rabbet.lax import shapes
+from rabbet.lax import plugin_functions, shapes
 from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.promotion import opened
 from rabbet.lax.refusals import concrete
@@ -111,22 +111,33 @@ def convert_weak_outputs(body: Body, leaves: list, count: int) -> None:
                 convert_output(body, i, aval.dtype)
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable, body_fun: Callable, init_val: Any, *, max_steps: int | None = None,
+    checkpoints: int | None = None,
+) -> Any:  # fmt: skip
     """Repeat ``val = body_fun(val)`` as long as ``cond_fun(val)``.
 
     Args:
       cond_fun: from the carried pytree to a boolean scalar.
       body_fun: from the carried pytree to one of the same structure and types.
       init_val: the first value, a pytree of arrays.
+      max_steps: the loop ends after so many steps at the latest, and reverse mode goes through it, as
+        ``lax.bounded_while_loop`` says.
+      checkpoints: reverse mode goes through the loop, however long, and keeps so many of its states.
 
     Returns:
-      the last value. Reverse mode cannot go through a loop whose length is not known: use
-      ``lax.bounded_while_loop``, ``scan``, or ``fori_loop`` with static bounds.
+      the last value. Reverse mode cannot go through a loop whose length is not known unless ``max_steps`` or
+      ``checkpoints`` is given.
 
     Example:
       >>> rb.jit(lambda x: lax.while_loop(lambda x: x < 100, lambda x: 2 * x, x))(3)
       Array(192, dtype=int32, weak_type=True)
     """
+    if max_steps is not None or checkpoints is not None:
+        few = plugin_functions.loops_keeping_few(f"while_loop of {describe_function(body_fun)}")
+        return few.while_keeping_few(
+            cond_fun, body_fun, init_val, max_steps=max_steps, checkpoints=checkpoints
+        )
     return repeat("while_loop", cond_fun, body_fun, init_val)
 
 
@@ -189,7 +200,8 @@ def handed_on(body: Any, leaves: Sequence[Any], outs: Sequence[Any]) -> list:
 
 def scan(
     f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
-    unroll: int | bool = 1, _split_transpose: bool = False,
+    unroll: int | bool = 1, _split_transpose: bool = False, *, checkpoint_every: int | None = None,
+    checkpoints: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Run ``carry, y = f(carry, x)`` over the slices of ``xs`` along their first dimension.
 
@@ -199,7 +211,10 @@ def scan(
       xs: a pytree of arrays with one leading size, or None.
       length: the number of steps, needed where ``xs`` is None.
       reverse: from the last slice to the first (``y`` stays in the place of its ``x``).
-      unroll: how many steps the compiled loop takes at once; True: all.
+      unroll: how many steps the compiled loop takes at once; True: all. Not with what follows.
+      checkpoint_every: reverse mode keeps the carry of every so many steps and computes the others again, as
+        ``lax.checkpointed_scan`` says.
+      checkpoints: reverse mode keeps no more than so many carries.
 
     Returns:
       ``(carry, ys)``: the last carry, and the results stacked along a new first dimension.
@@ -212,6 +227,14 @@ def scan(
       >>> lax.scan(lambda total, x: (total + x, total), 0.0, rnp.array([1.0, 2.0, 3.0]))
       (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32))
     """
+    if checkpoint_every is not None or checkpoints is not None:
+        if unroll != 1:
+            who = f"scan of {describe_function(f)}"
+            raise ValueError(f"{who}: unroll does not go with checkpoints, leave it out")
+        few = plugin_functions.loops_keeping_few(f"scan of {describe_function(f)}")
+        return few.scan_keeping_few(
+            f, init, xs, length, reverse, every=checkpoint_every, checkpoints=checkpoints
+        )
     return named_scan("scan", f, init, xs, length, reverse, unroll, advice="; give it xs or length")
 
 

@@ -30,6 +30,7 @@ CORE_DISTRIBUTION = "rabbet-core"
 GROUPS = {
     "rabbet.api": "public names: `grad` makes `rb.grad`",
     "rabbet.backends": "a Backend for each platform",
+    "rabbet.loops": "loops that keep few states, for keywords of while_loop and scan",
     "rabbet.calls": "native functions that a package provides for platforms which are not its own",
     "rabbet.dtypes": "a DTypeSpec for each dtype name",
     "rabbet.rules": "RuleSets that bring other packages' primitives and tables together",

@@ -100,6 +100,18 @@ def check_calls(name: Any, loaded: Any) -> Any:
     return None
 
 
+def check_loops(name: Any, loaded: Any) -> Any:
+    """Loops that keep few states: an object with the two functions that core hands its own to."""
+    wanted = ("while_keeping_few", "scan_keeping_few")
+    lacks = [one for one in wanted if not callable(getattr(loaded, one, None))]
+    if lacks:
+        return (
+            f"{_shortened(loaded)} lacks {' and '.join(lacks)}\n"
+            "  to fix: give it both, as docs/extend.md says for rabbet.loops"
+        )
+    return None
+
+
 def check_dtype(name: str, loaded: DTypeSpec) -> str | None:
     """A dtype: a ``DTypeSpec`` of that name."""
     from rabbet.dtypes import DTypeSpec
@@ -322,6 +334,7 @@ CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
     "rabbet.calls": check_calls,
+    "rabbet.loops": check_loops,
     "rabbet.dtypes": check_dtype,
     "rabbet.rules": check_rules,
     "rabbet.custom_rules": check_rule_maker,

@@ -32,8 +32,12 @@ def with_sign_of(x: Any, y: Any) -> Any:
     return logic.select_n(is_negative(y), size, neg(size))
 
 
-def times_growth(a: Any, c: Any, s: Any, x: Any) -> Any:
-    """``c * cosh(x)`` and ``s * sinh(x)``, where ``c`` and ``s`` are sines and cosines of ``a``."""
+def times_growth(a: Any, c: Any, s: Any, x: Any, of_even: bool) -> Any:
+    """``c * cosh(x)`` and ``s * sinh(x)``, where ``c`` and ``s`` are sines and cosines of ``a``.
+
+    Where ``x`` is infinite and ``a`` no number, one of them is infinite and the other unknown (C99, annex G):
+    the one with the cosine, which is the even one where ``of_even`` is.
+    """
     size = powers.abs(x)
     grown = elementwise.expm1(size)
     shrunk = div(grown, add(grown, 1.0))  # 1 - e ** -size
@@ -52,7 +56,11 @@ def times_growth(a: Any, c: Any, s: Any, x: Any) -> Any:
     sign = with_sign_of(zeros.full_of_type(typeof(x).strong(), 1), x)
     odd = logic.select_n(logic.eq(s, 0.0), odd, mul(s, sign))
     unknown = logic.bitwise_and(logic.eq(x, 0.0), logic.ne(a, a_number(a)))
-    return even, logic.select_n(unknown, odd, x)
+    odd = logic.select_n(unknown, odd, x)
+    endless = logic.bitwise_and(logic.eq(size, math.inf), logic.ne(a, a_number(a)))
+    if of_even:
+        return logic.select_n(endless, even, size), odd
+    return even, logic.select_n(endless, odd, x)
 
 
 def a_number(a: Any) -> Any:
@@ -63,25 +71,25 @@ def a_number(a: Any) -> Any:
 def sin(z: Any, **params: Any) -> Any:
     a, b = parts(z)
     return complex_parts.complex(
-        *times_growth(a, elementwise.sin(a, **params), elementwise.cos(a, **params), b)
+        *times_growth(a, elementwise.sin(a, **params), elementwise.cos(a, **params), b, False)
     )
 
 
 def cos(z: Any, **params: Any) -> Any:
     a, b = parts(z)
-    even, odd = times_growth(a, elementwise.cos(a, **params), elementwise.sin(a, **params), b)
+    even, odd = times_growth(a, elementwise.cos(a, **params), elementwise.sin(a, **params), b, True)
     return complex_parts.complex(even, neg(odd))
 
 
 def sinh(z: Any) -> Any:
     a, b = parts(z)
-    even, odd = times_growth(b, elementwise.sin(b), elementwise.cos(b), a)
+    even, odd = times_growth(b, elementwise.sin(b), elementwise.cos(b), a, False)
     return complex_parts.complex(odd, even)
 
 
 def cosh(z: Any) -> Any:
     a, b = parts(z)
-    return complex_parts.complex(*times_growth(b, elementwise.cos(b), elementwise.sin(b), a))
+    return complex_parts.complex(*times_growth(b, elementwise.cos(b), elementwise.sin(b), a, True))
 
 
 def logistic(z: Any, **params: Any) -> Any:
@@ -143,7 +151,19 @@ def mended_log1p(z: Any, out: Any) -> Any:
     """Next to -1, where ``1 + z`` is exact, by its logarithm: the compiler squares its parts."""
     a, b = parts(z)
     moved = complex_parts.complex(add(a, 1.0), b)
-    return logic.select_n(logic.lt(powers.abs(moved), 0.5), out, elementwise.log(moved))
+    return endless_log(z, logic.select_n(logic.lt(powers.abs(moved), 0.5), out, elementwise.log(moved)))
+
+
+def endless_log(z: Any, out: Any) -> Any:
+    """The logarithm of a number of infinite size, whose other part may be unknown, is infinite."""
+    x, y = parts(out)
+    infinity = zeros.full_of_type(typeof(x).strong(), math.inf)
+    return complex_parts.complex(logic.select_n(is_endless(z), x, infinity), y)
+
+
+def is_endless(z: Any) -> Any:
+    a, b = parts(z)
+    return logic.bitwise_or(logic.eq(powers.abs(a), math.inf), logic.eq(powers.abs(b), math.inf))
 
 
 def next_to_poles(lead: Any, other: Any, own: Any) -> Any:
@@ -154,22 +174,61 @@ def next_to_poles(lead: Any, other: Any, own: Any) -> Any:
     return logic.select_n(near, own, exact)
 
 
-def known(z: Any, x: Any, y: Any) -> Any:
-    """The complex number of two parts, NaN where ``z`` is: the compiler's own have a part of pi / 2 there."""
-    a, b = parts(z)
+def known(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """The parts of ``atanh(a + ib)``, unknown where the operand is (the compiler's own have a part of pi / 2
+    there) but for the zero that an infinite part leaves, and the right angle of an infinite ``b``.
+    """
     lost = logic.bitwise_or(logic.ne(a, a), logic.ne(b, b))
-    nan = add(a, b)
-    return complex_parts.complex(logic.select_n(lost, x, nan), logic.select_n(lost, y, nan))
+    nan, nothing = add(a, b), zeros.full_of_type(typeof(a).strong(), 0)
+    flat = logic.bitwise_or(is_endless(complex_parts.complex(a, b)), logic.eq(a, 0.0))
+    size = logic.select_n(flat, nan, with_sign_of(nothing, a))
+    right = with_sign_of(zeros.full_of_type(typeof(a).strong(), math.pi / 2), b)
+    angle = logic.select_n(logic.eq(powers.abs(b), math.inf), nan, right)
+    return logic.select_n(lost, x, size), logic.select_n(lost, y, angle)
 
 
 def mended_atanh(z: Any, out: Any) -> Any:
     (a, b), (x, y) = parts(z), parts(out)
-    return known(z, with_sign_of(next_to_poles(a, b, x), a), with_sign_of(y, b))
+    return complex_parts.complex(*known(a, b, with_sign_of(next_to_poles(a, b, x), a), with_sign_of(y, b)))
 
 
 def mended_atan(z: Any, out: Any) -> Any:
+    """By ``-i atanh(i z)``."""
     (a, b), (x, y) = parts(z), parts(out)
-    return known(z, with_sign_of(x, a), with_sign_of(next_to_poles(b, a, y), b))
+    imag, real = known(b, a, with_sign_of(next_to_poles(b, a, y), b), with_sign_of(x, a))
+    return complex_parts.complex(real, imag)
+
+
+def mended_sqrt(z: Any, out: Any) -> Any:
+    """An infinite part beside one that is unknown: the root is infinite, and where it goes may be known."""
+    (a, b), (x, y) = parts(z), parts(with_signs(0, 1)(z, out))
+    infinity = zeros.full_of_type(typeof(a).strong(), math.inf)
+    upright = logic.eq(powers.abs(b), math.inf)
+    x = logic.select_n(logic.bitwise_or(upright, logic.eq(a, math.inf)), x, infinity)
+    sideways = logic.bitwise_and(logic.eq(a, -math.inf), logic.ne(b, b))
+    imaginary = logic.bitwise_or(upright, sideways)
+    return complex_parts.complex(x, logic.select_n(imaginary, y, with_sign_of(infinity, b)))
+
+
+def with_axis(at: int, of: int, value: float) -> Any:
+    """Of an operand whose part ``at`` is 0 and whose other is unknown, part ``of`` of the result is known:
+    the zero with its sign, or ``value`` where that is not 0.
+    """
+
+    def mended(z: Any, out: Any) -> Any:
+        operand, found = parts(z), list(parts(out))
+        zero, other = operand[at], operand[1 - at]
+        there = logic.bitwise_and(logic.eq(zero, 0.0), logic.ne(other, other))
+        exact = zeros.full_of_type(typeof(zero).strong(), value) if value else zero
+        found[of] = logic.select_n(there, found[of], exact)
+        return complex_parts.complex(*found)
+
+    return mended
+
+
+def with_sign_and_axis(name: str, *axis: Any) -> Any:
+    signed, known = with_signs(*SIGNS[name]), with_axis(*axis)
+    return lambda z, out: known(z, signed(z, out))
 
 
 def mended_exp(z: Any, out: Any) -> Any:
@@ -188,6 +247,7 @@ def mended_expm1(z: Any, out: Any) -> Any:
     """The imaginary part is that of ``e ** z``: next to -1 the compiler's is 0."""
     (a, b), x = parts(z), parts(out)[0]
     nought = logic.bitwise_and(logic.eq(a, 0.0), logic.eq(b, 0.0))
+    x = logic.select_n(logic.eq(a, -math.inf), x, zeros.full_of_type(typeof(a).strong(), -1))
     return complex_parts.complex(logic.select_n(nought, x, a), parts(elementwise.exp(z))[1])
 
 
@@ -200,6 +260,9 @@ def with_zeros(z: Any, out: Any) -> Any:
 MENDED = {"log1p": mended_log1p, "atan": mended_atan, "atanh": mended_atanh, "expm1": mended_expm1}
 MENDED |= {"exp": mended_exp, "tan": with_zeros, "tanh": with_zeros}
 MENDED |= {name: with_signs(*signs) for name, signs in SIGNS.items()}
+AXES = {"asin": (0, 0, 0.0), "acos": (0, 0, math.pi / 2), "asinh": (1, 1, 0.0), "acosh": (0, 1, math.pi / 2)}
+MENDED |= {name: with_sign_and_axis(name, *axis) for name, axis in AXES.items()}
+MENDED |= {"log": endless_log, "sqrt": mended_sqrt}
 elementwise.of_complex.update({name: mended(function) for name, function in MENDED.items()})
 elementwise.of_complex.update({f.__name__: by_parts(f) for f in (sin, cos, sinh, cosh, logistic, rsqrt)})
 

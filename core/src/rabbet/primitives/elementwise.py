@@ -78,6 +78,8 @@ def unary(
             if dtypes.itemsize_bits(op.out.dtype) < 16:  # CHLO's expansions know no formats of so few bits
                 return few_bits.in_wider(op, [x])[0]
             return op.emit(f"{hlo} {x} : {op.out.mlir} -> {op.out.mlir}")
+        if name == "logistic" and op.out.dtype == "float16":  # e ** -x is infinite where the value is not 0
+            return few_bits.in_wider(op, [x])[0]
         asked = accuracies.attribute(op.params.get("accuracy"))
         x = op.as_a_whole(x, op.out) if name == "log" else x
         out = op.emit(f"{hlo} {x}{asked} : {op.out.mlir}")

@@ -277,7 +277,8 @@ def transpose_while(op: Op, cts: tuple[Zero | Value, ...], *operands: Linear | V
     raise ReverseModeError(
         f"reverse-mode differentiation cannot go through a while_loop{where}: its number of steps is "
         "not known, so the values that the backward pass needs cannot be kept\n"
-        "  to fix: use lax.bounded_while_loop(..., max_steps=n), or "
+        "  to fix: give it a bound, lax.while_loop(..., max_steps=n), or a number of states to keep, "
+        "lax.while_loop(..., checkpoints=k), or use "
         "lax.scan, or lax.fori_loop with static (Python int) bounds; forward mode (rb.jvp, rb.jacfwd) works; "
         "where no derivative is wanted, take lax.stop_gradient of the result"
     )

@@ -211,7 +211,20 @@ def lower_sign(op: Site, x: str) -> str:
     if a.kind == "u":
         one = op.broadcast_operand(op.constant(1, a.update(shape=())), a.update(shape=()), a.shape)
         return op.emit(f"stablehlo.minimum {x}, {one} : {a.mlir}")
-    return op.emit(f"stablehlo.sign {x} : {a.mlir}")
+    found = op.emit(f"stablehlo.sign {x} : {a.mlir}")
+    if a.kind != "c":
+        return found
+    strong = a.strong()
+    return op.write(lambda z, found: [endless_sign(z, found)], [strong, strong], [x, found])[0]
+
+
+def endless_sign(z: Value, found: Value) -> Value:
+    """The sign of ``z``: where one part alone is infinite, it is the direction (as in NumPy)."""
+    parts = [complex_parts.real(z), complex_parts.imag(z)]
+    endless = [logic.eq(abs(x), math.inf) for x in parts]
+    nothing = zeros.full_of_type(typeof(parts[0]).strong(), 0)
+    ends = [logic.select_n(e, nothing, sign(x)) for e, x in zip(endless, parts, strict=True)]
+    return logic.select_n(logic.ne(*endless), found, complex_parts.complex(*ends))
 
 
 @sign.rule("jvp")
@@ -253,6 +266,12 @@ def exp2_by_exp(op: Op, x: Value) -> Value:
     a, b = complex_parts.real(x), complex_parts.imag(x)
     half, angle = op(mul(a, 0.5)), mul(b, math.log(2.0))  # by halves: 2 ** a may be infinite
     real, imag = [mul(mul(f(angle, **op.params), half), half) for f in (cos, sin)]
+    # Of infinite parts the size is known where the angle is not (C99, annex G).
+    gone = logic.bitwise_and(logic.eq(a, -math.inf), logic.ne(sub(b, b), 0.0))
+    endless = logic.bitwise_and(logic.eq(a, math.inf), logic.ne(sub(b, b), 0.0))
+    nothing = zeros.full_of_type(typeof(a).strong(), 0)
+    real = logic.select_n(endless, logic.select_n(gone, real, nothing), a)
+    imag = logic.select_n(gone, imag, nothing)
     return complex_parts.complex(real, logic.select_n(logic.eq(b, 0.0), imag, b))
 
 

@@ -100,8 +100,11 @@ def interpret(
         inner = interpreter.fresh()
         before = interpreter_state.of(inner)
 
+        values = [put_together(inner, structures, leaves)]
+
         def on_values(*_: Any) -> list[Value]:
-            return evaluate(jaxpr, put_together(inner, structures, leaves))
+            # Taken out, since rules may keep the interpreter, and so this function, for later.
+            return evaluate(jaxpr, values.pop())
 
         vars(on_values)["described"] = f"the program {jaxpr.name!r}"
         outs = run_traced(inner, on_values, [])

@@ -78,10 +78,14 @@ class Touched:
 
     __slots__ = ("cell", "input", "first", "content")
 
-    def __init__(self, cell: Any, variable: Any, tracer: Tracer) -> None:
+    def __init__(self, cell: Any, variable: Any, tracer: Any) -> None:
         self.cell, self.input, self.first, self.content = cell, variable, tracer, tracer
 
     written = property(lambda self: self.content is not self.first, doc="Whether the function replaced it.")
+
+    def finish(self) -> None:
+        """Let go of the tracers: the trace has ended. Whether the cell was written stays known."""
+        self.first, self.content = None, True if self.written else None
 
 
 def _holder(cell: Any) -> tuple[Any, ...]:

@@ -182,6 +182,8 @@ def stage(fn: Callable[..., Any], avals: Sequence[ShapedArray], name: Any = None
             touched += [t for t in stager.cells.values() if t.input is not None]
             invars = [*invars, *[t.input for t in touched]]
             outvars += [stager.atom(t.content) for t in touched if t.written]
+            for t in stager.cells.values():
+                t.finish()
     finally:
         ctx.interpreter, ctx.where = previous, where
         stager.alive = False

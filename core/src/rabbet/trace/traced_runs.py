@@ -93,6 +93,8 @@ def run_traced(
         ctx.where = where
         ctx.axes = around
         interpreter.alive = False
+        if before is not None:
+            interpreter.fn = leak_check.by_name(fn)
     # Without payloads the tracers were made by others, who still hold them; so are those of an inner half.
     if before is not None and payloads and interpreter.outermost:
         del tracers

@@ -290,6 +290,7 @@ def test_refusals(which):
 
 
 @pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_reference_that_outlives_its_function():
     kept = []
     jit(lambda x: [kept.append(new_ref(x)), x][1])(1.0)

@@ -158,6 +158,52 @@ def test_only_processes_of_the_run_can_send(tmp_path):
         way.send(0, name, content)
 
 
+@pytest.fixture
+def sending(tmp_path):
+    """A ``PeerCheckpoints`` that sends its copies to a listener with a folder of its own, and that folder."""
+    mail = pytest.importorskip("rabbet_store.mail")
+    names = pytest.importorskip("rabbet_store.peer_checkpoints").NAME
+    there = mail.Inbox(tmp_path / "there", names, b"shared")
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=mail.serve, args=(listener, there), daemon=True).start()
+    near = store.PeerCheckpoints(tmp_path / "here")
+    near._meet()
+    near._right, near._mail = [0], object.__new__(mail.Mail)
+    near._mail.secret, near._mail.addresses, near._mail.inbox = b"shared", [listener.getsockname()], there
+    yield near, tmp_path / "there"
+    mail.close(listener)
+
+
+def test_a_copy_that_cannot_be_written_is_not_waited_for_and_reading_says_so(sending):
+    near, there = sending
+    there.write_text("")
+    began = time.monotonic()
+    near.save(1, {"w": 1})
+    near._thread.join()
+    near._mail.inbox.wait([path.name for path in near.folder.iterdir()], 20)
+    assert time.monotonic() - began < 15
+    with pytest.warns(UserWarning, match="copies of what was saved last .* could not write a copy"):
+        assert near.load() == {"w": 1}
+    near.save(2, {"w": 2})
+    with pytest.raises(store.CheckpointError, match="could not write a copy"):
+        near.wait()
+    there.unlink()
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        near._mail.addresses.insert(0, gone.getsockname())
+    name = next(near.folder.iterdir()).name
+    with pytest.raises(store.CheckpointError, match="process 0 does not take copies"):
+        near._mail.send_all([0, 1], name, np.zeros(2, np.uint8))
+    assert (there / name).read_bytes() == bytes(2)  # the one behind it has its own
+
+
+def test_who_cannot_write_has_its_copies_elsewhere(sending):
+    near, there = sending
+    near.folder.write_text("")
+    with pytest.raises(store.CheckpointError, match="could not be written"):
+        near.save(1, {"w": 1}, wait=True)
+    assert [path.name[:6] for path in there.iterdir()] == ["step1-"]
+
+
 def test_several_processes_share_a_folder(tmp_path, monkeypatch):
     parts_file = pytest.importorskip("rabbet_store.parts_file")
     path, content, sync = tmp_path / "a", np.arange(9, dtype=np.uint8), os.fsync

@@ -28,6 +28,45 @@ for refused in (kept, rb.jit(lambda a, b: (a, b)), rb.jit(lambda a, b: a + b)):
 """
 
 
+TRANSFORMED = """
+import numpy as np
+import rabbet as rb
+
+a, b = [rb.device_put(np.arange(3, dtype=np.float32), device) for device in rb.devices()]
+c = rb.device_put(np.float32(1), rb.devices()[1])
+f = rb.jit(lambda x, y: (x * x).sum())
+outer = rb.jit(lambda x, y: f(x, y) + 1)
+x_bar, y_bar = [0, 2, 4], [0, 0, 0]
+for g in (f, outer):
+    for _ in range(2):
+        out = rb.grad(g)(a, b)
+        assert out.tolist() == x_bar and out.devices() == {rb.devices()[0]}
+        assert [each.tolist() for each in rb.grad(g, (0, 1))(a, b)] == [x_bar, y_bar]
+        assert rb.vmap(g)(a, b).tolist() == [n + (g is outer) for n in (0, 1, 4)]
+        assert rb.vmap(rb.grad(g), (0, None))(a, c).tolist() == x_bar
+        assert rb.jvp(lambda x: g(x, b), (a,), (a,))[1] == 10
+        assert rb.linearize(g, a, b)[0] == rb.vjp(g, a, b)[0] == 5 + (g is outer)
+both = rb.jit(lambda x, y: (x * y).sum())
+for refused in (rb.grad(both), rb.vmap(both)):
+    try:
+        refused(a, b)
+    except ValueError as error:
+        assert "different devices" in str(error)
+    else:
+        raise AssertionError(refused)
+"""
+
+
+@pytest.mark.needs("cpu")
+@pytest.mark.needs("vmap", "grad")
+def test_what_nothing_reads_may_lie_elsewhere_under_transformations():
+    env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
+    ran = subprocess.run(
+        [sys.executable, "-c", TRANSFORMED], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 @pytest.mark.needs("cpu")
 def test_what_nothing_reads_may_lie_elsewhere():
     env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}

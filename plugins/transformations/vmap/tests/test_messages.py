@@ -120,6 +120,7 @@ def test_python_control_flow():
     assert "vmap of" in text and f"test_messages.py:{f.__code__.co_firstlineno + 2}" in text
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_leaked_value():
     kept = []
 

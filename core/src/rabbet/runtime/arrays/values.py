@@ -15,6 +15,7 @@ from rabbet.errors import ShardingError
 from rabbet.messages.function_names import describe_function
 from rabbet.program import python_scalars
 from rabbet.program.avals import ShapedArray
+from rabbet.program.inputs_read import inputs_read
 from rabbet.program.value_types import type_of_number
 from rabbet.runtime.arrays import callback_errors, ownership, transfer_guards
 from rabbet.runtime.arrays.array import Array, from_host, put_whole, spread
@@ -254,7 +255,7 @@ def operands(op: Any, args: Any, places: Any = ()) -> Any:
             if type(a) is Tracer:
                 raise leaked(a)
         avals = python_scalars.operand_avals(op, args, typeof)
-    device, committed = common_device(args, op.primitive.name, places=places)
+    device, committed = common_device(deciding(op, args), op.primitive.name, places=places)
     arrays = []
     for i, a in enumerate(args):
         if type(a) is Array:
@@ -266,6 +267,17 @@ def operands(op: Any, args: Any, places: Any = ()) -> Any:
     if type(device) is DeviceGroup:
         in_one_memory(args, arrays)
     return arrays, device, committed
+
+
+def deciding(op: Any, args: Any) -> Any:
+    """The arguments, but None for those of a call that its program does not read, which may lie anywhere."""
+    if not op.primitive.is_call:
+        return args
+    alone = [type(a) is Array and a.spec.committed and a.spec.layout is None for a in args]
+    if len({a.spec.device for a, one in zip(args, alone, strict=True) if one}) < 2:
+        return args
+    read = inputs_read(op.params["jaxpr"])
+    return [None if one and not r else a for a, one, r in zip(args, alone, read, strict=True)]
 
 
 def in_one_memory(args: tuple[Value, ...], arrays: list[Value]) -> None:

@@ -7,7 +7,8 @@ frames stand here, and so do the functions that they fall back on.
 
 What a frame finds is a ``Known``: ``(execute, handlers, spec, run)``. ``run(arrays)`` does the whole work
 and says what is wrong where something is; the first three are its parts, for a program that reads all its
-arguments and has one result, else None.
+arguments and has one result. For one that has several, and is to give them in some form, they are None,
+``(execute, handlers)`` and what makes the result of raw arrays; else None.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
 from rabbet.runtime.arrays import memory_exhausted
 from rabbet.runtime.arrays.array import Array
+from rabbet.runtime.execution import results
 
 if TYPE_CHECKING:
     from rabbet.rules.operator import Op
@@ -67,8 +69,8 @@ def runner(
     kept, every = lowering.kept, lowering.keeps_all
     first = specs[0] if single else None
 
-    def wrapped(results: Any) -> Any:
-        raws = results.consume_with_handlers(handlers)
+    def wrapped(given: Any) -> Any:
+        raws = given.consume_with_handlers(handlers)
         if first is None:
             outs = list(map(Array, raws, specs))
             return outs if assemble is None else assemble(outs)
@@ -107,10 +109,12 @@ def runner(
             if not memory_exhausted.made_room(error, device):
                 raise diagnose(error, args) from None
         else:
-            return assemble(list(map(Array, raws, specs)))
+            return build(raws)
         return again(args)
 
     if every and assemble is not None:
+        build = results.builder(specs, assemble)
+        run_many.parts = None, (execute, handlers), build  # type: ignore[attr-defined]
         return run_many
     if first is None or not every:
         return run
@@ -271,7 +275,16 @@ def function(
             else:
                 execute, handlers, spec, run = found
                 if execute is None:
-                    return run(args)
+                    if spec is None:
+                        return run(args)
+                    execute, handlers = handlers
+                    try:
+                        raws = execute(raws).consume_with_handlers(handlers)
+                    except Exception as error:  # as below
+                        if is_of_handler(error):
+                            raise
+                        return run(args)
+                    return spec(raws)
                 try:
                     raw = execute(raws).consume_with_handlers(handlers)[0]
                 except Exception as error:  # run it again: it says what is wrong with the arguments

@@ -206,7 +206,7 @@ class Watch:
     def listens(self) -> bool:
         """Ask to be woken when a signal comes; False where another library wants to be told."""
         self.wanted = True
-        before = _signal.set_wakeup_fd(self.told, warn_on_full_buffer=False)
+        before = _signal.set_wakeup_fd(self.told)
         if before not in (-1, self.told):
             self.sure = False
             _signal.set_wakeup_fd(before)
@@ -225,7 +225,7 @@ class Watch:
         interpreter_exit.excused.add(threading.get_ident())
         asked = select.poll()
         asked.register(self.hears, select.POLLIN)
-        quiet = None  # how many ticks nothing was wanted; None where the place was given back
+        quiet: Any = None  # how many ticks nothing was wanted; None where the place was given back
         while True:
             if asked.poll(None if quiet is None else 1000 * TICK_SECONDS):
                 told = os.read(self.hears, 64)

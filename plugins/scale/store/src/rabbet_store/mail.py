@@ -63,6 +63,21 @@ class Mail:
             reached = False
         return all(between_processes.gathered(reached))
 
+    def send_all(self, targets, name, content):
+        """Have each of some processes write a file, also where one before could not.
+
+        Raises:
+          CheckpointError: the first that ``send`` raises.
+        """
+        failed = []
+        for target in targets:
+            try:
+                self.send(target, name, content)
+            except CheckpointError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
     def send(self, target, name, content):
         """Have a process write a file.
 
@@ -92,8 +107,8 @@ class Inbox:
         self.folder, self.names, self.secret = folder, names, secret
         self.changed, self.here, self.given_up = threading.Condition(), set(), False
 
-    def arrived(self, name):
-        """A file is there."""
+    def came(self, name):
+        """A file is there, or could not be written: in both cases it is not waited for any longer."""
         with self.changed:
             self.here.add(name)
             self.changed.notify_all()
@@ -146,9 +161,11 @@ def take(way, inbox):
             if not hmac.compare_digest(code(inbox.secret, content.data).encode(), head[4]):
                 return
             if name != GREETING:
-                inbox.folder.mkdir(parents=True, exist_ok=True)
-                parts_file.write(inbox.folder / name, content)
-                inbox.arrived(name)
+                try:
+                    inbox.folder.mkdir(parents=True, exist_ok=True)
+                    parts_file.write(inbox.folder / name, content)
+                finally:
+                    inbox.came(name)
             way.sendall(DONE)
         except (OSError, MemoryError) as error:
             way.sendall(f"{error}\n".encode())

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -141,14 +142,19 @@ class PeerCheckpoints:
     def _write(self, name, content, facts, leaves, targets, coming, token):
         try:
             content = parts_file.packed(facts, leaves) if content is None else content
-            self.folder.mkdir(parents=True, exist_ok=True)
-            parts_file.write(self.folder / name, content)
-            for other, came in coming.items():
-                if came is not None:
-                    parts_file.write(self.folder / other, came)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                parts_file.write(self.folder / name, content)
+                for other, came in coming.items():
+                    if came is not None:
+                        parts_file.write(self.folder / other, came)
+            except OSError:  # whoever cannot write here can have copies there, and the others wait for them
+                if self._mail is not None:
+                    with contextlib.suppress(CheckpointError):
+                        self._mail.send_all(targets, name, content)
+                raise
             if self._mail is not None:
-                for target in targets:
-                    self._mail.send(target, name, content)
+                self._mail.send_all(targets, name, content)
                 self._mail.inbox.wait(coming, LATE_SECONDS)
             self._remove_old(token)
         except BaseException as error:
@@ -184,8 +190,8 @@ class PeerCheckpoints:
             self._finish()
 
     def _finish(self, *, reading=False):
-        """The same; for reading what is there, without waiting for what others send, and whether or not
-        copies got where they belong.
+        """The same; for reading what is there, without waiting for what others send, and with a warning where
+        copies did not get where they belong.
         """
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -193,7 +199,9 @@ class PeerCheckpoints:
                 self._mail.inbox.give_up()
             thread.join()
         error, self._error = self._error, None
-        if error is not None and not (reading and isinstance(error, CheckpointError)):
+        if error is not None and reading and isinstance(error, CheckpointError):
+            warnings.warn(f"copies of what was saved last are not where they belong: {error}", stacklevel=5)
+        elif error is not None:
             raise CheckpointError(f"parts in {self.folder} could not be written: {error}") from error
 
     # ------------------------------------------------------------------------------------------- reading
@@ -255,7 +263,8 @@ class PeerCheckpoints:
         plain: bool = False,
     ) -> Any:  # fmt: skip
         """Read a state. What a process needs and does not have comes from others; the mesh and the number of
-        processes may be other ones than those that wrote it.
+        processes may be other ones than those that wrote it. Where copies of what was saved last could not be
+        sent, a warning says so.
 
         Args:
           step: its number; None: the latest of which all parts are there, undamaged.

@@ -14,7 +14,7 @@ from rabbet.extend.functions import (
     with_weak_type,
 )
 from rabbet.extend.primitive import Dual, ShapedArray, Zero, full_of_type, tangent_aval
-from rabbet.extend.transform import Tracer, typeof
+from rabbet.extend.transform import Tracer, context, typeof
 from rabbet.tree import keystr, leaf_path
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class Flat:
                     f"has_aux=True: {describe_function(self.fun)} must return a pair (output, auxiliary "
                     f"results), it returned {type(out).__name__}"
                 )
-            out, self.aux = out
+            out, aux = out
+            # Now, so that nothing holds tracers of a differentiation that has finished.
+            self.aux = tree.map(lambda x: plain(x, context.interpreter), aux)
         outs, self.out_tree = tree.flatten(out)
         return convert_leaves(array_or_tracer, outs, self.no_result)
 
@@ -62,9 +64,13 @@ class Flat:
         return tree.map(plain, self.aux)
 
 
-def plain(x: Value | str) -> Value | str:
-    """The value of a tracer of a finished differentiation; any other leaf as it is."""
-    while type(x) is Tracer and not x.interpreter.alive and type(x.payload) is Dual:
+def plain(x: Value | str, finishing: Any = None) -> Value | str:
+    """The value of a tracer of a differentiation that has finished, or does now; any other leaf as it is."""
+    while (
+        type(x) is Tracer
+        and (x.interpreter is finishing or not x.interpreter.alive)
+        and type(x.payload) is Dual
+    ):
         x = x.payload.primal
     return x
 

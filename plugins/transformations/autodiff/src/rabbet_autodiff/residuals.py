@@ -38,13 +38,11 @@ def saved_residuals(f: Callable[..., Any], *args: np.ndarray | dict[Any, Any], *
     """
     checks.function("saved_residuals", f)
     leaves, treedef = tree.flatten((args, kwargs))
-    kept = []
 
     def forward(*tracers: Any) -> Any:
         flat = Flat(lambda given, named: f(*given, **named), treedef)
         _, recording = modes.record(flat, tracers)
-        kept[:] = recording.program()[1]
-        return kept
+        return recording.program()[1]
 
     program = stage(forward, [typeof(x) for x in leaves], getattr(f, "__name__", "f")).jaxpr
     arguments = tree.leaves_with_path(tree.unflatten(treedef, leaves))

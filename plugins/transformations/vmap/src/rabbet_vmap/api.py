@@ -86,24 +86,25 @@ def vmap(
         size = _size(fun, leaves, axes, axis_size, treedef)
         interpreter = Vmap(size, axis_name, spmd_axis_name)
         payloads = [Batched(x, axis) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
-        out_tree, seen = None, {}
+        out_tree, written = None, []
 
         def flat(*tracers: Value) -> list[Value]:
             nonlocal out_tree
-            mine = iter(tracers)
+            mine, seen = iter(tracers), {}
             values = [x if axis is None else next(mine) for x, axis in zip(passed_on, axes, strict=True)]
             for i in cells:
                 seen[i] = values[i], given[i].within(values[i])
                 values[i] = seen[i][1]
             inner_args, inner_kwargs = tree.unflatten(treedef, values)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
-            return convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            outs = convert_leaves(array_or_tracer, outs, lambda i, x: _no_result(fun, out_tree, i, x))
+            written.extend(i for i, (before, cell) in seen.items() if cell.content is not before)
+            return [*outs, *[seen[i][1].content for i in written]]
 
         named_like(flat, fun)
         outs = [payload_of(interpreter, x) for x in run_traced(interpreter, flat, payloads)]
-        for i, (before, cell) in seen.items():
-            if cell.content is not before:
-                write(given[i], interpreter.at_axis(payload_of(interpreter, cell.content), axes[i]))
+        for i in reversed(written):
+            write(given[i], interpreter.at_axis(outs.pop(), axes[i]))
         targets = _axes_of_outputs(fun, out_axes, out_tree, outs)
         placed = [
             _placed(interpreter, b, targets[i], fun, out_tree, i, sum_match) for i, b in enumerate(outs)

@@ -11,6 +11,7 @@ import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused, is_array_like, with_weak_type
 from rabbet.extend.transform import Tracer, typeof
+from rabbet.nn.half_types import half_activation, is_half
 
 if TYPE_CHECKING:
 
@@ -163,6 +164,8 @@ def silu(x: Value) -> Value:
       Array([-0.26894143,  1.761594  ], dtype=float32)
     """
     x = as_float("silu", x)
+    if is_half(x):
+        return half_activation(x, function="silu")
     return lax.mul(x, lax.logistic(x))
 
 
@@ -178,6 +181,8 @@ def mish(x: Value) -> Value:
       Array([-0.30340144,  1.943959  ], dtype=float32)
     """
     x = as_float("mish", x)
+    if is_half(x):
+        return half_activation(x, function="mish")
     return lax.mul(x, lax.tanh(softplus(x)))
 
 
@@ -194,6 +199,8 @@ def gelu(x: Value, approximate: bool = True) -> Value:
       Array([-0.15880796,  1.9545977 ], dtype=float32)
     """
     x = as_float("gelu", x)
+    if is_half(x):
+        return half_activation(x, function="gelu_by_tanh" if approximate else "gelu")
     if approximate:
         inner = lax.mul(lax.add(x, lax.mul(lax.integer_pow(x, 3), 0.044715)), math.sqrt(2 / math.pi))
         return lax.mul(x, lax.mul(lax.add(lax.tanh(inner), 1.0), 0.5))
@@ -326,7 +333,8 @@ def sparse_plus(x: Value) -> Value:
       Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = as_float("sparse_plus", x, with_number=True)
-    between = lax.mul(lax.square(lax.add(x, 1.0)), 0.25)
+    inside = lax.select(lax.lt(lax.abs(x), 1.0), x, lax.full_like(x, 1))  # the square may be infinite
+    between = lax.mul(lax.square(lax.add(inside, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
 
 

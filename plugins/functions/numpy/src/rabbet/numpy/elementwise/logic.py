@@ -454,15 +454,14 @@ def array_equiv(a1: Value, a2: Value) -> Value:
 
 @fused
 def equal_where_spread(a1: Value, a2: Value) -> Value:
-    """``array_equiv`` of arrays."""
+    """``array_equiv`` of arrays: that ranks differ is what it is asked, whatever the setting for them."""
     check("array_equiv", a1, a2)
     try:
         rank = len(lax.broadcast_shapes(typeof(a1).shape, typeof(a2).shape))
     except ValueError:
         return lax.full((), False)
-    # That the ranks differ is what it is asked about, whatever numpy_rank_promotion says.
-    a1, a2 = (lax.expand_dims(a, tuple(range(rank - typeof(a).ndim))) for a in (a1, a2))
-    return lax.reduce_and(same := equal(a1, a2), axes=tuple(range(same.ndim)))
+    same = equal(*(lax.expand_dims(a, tuple(range(rank - typeof(a).ndim))) for a in (a1, a2)))
+    return lax.reduce_and(same, axes=tuple(range(rank)))
 
 
 __all__ = [

@@ -1,0 +1,98 @@
+"""Activations of half types and smaller ones: computed in single precision and rounded once, as their slopes.
+
+In the half type their tails are lost (``silu(-11)`` and ``gelu(-4)`` would be 0 in float16). It is one
+operation, so that reverse mode keeps one array of the half type, the slope.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rabbet import dtypes, lax
+from rabbet.extend.primitive import Dual, Primitive
+from rabbet.extend.transform import typeof
+
+if TYPE_CHECKING:
+    from rabbet.extend.primitive import Op, ShapedArray
+    from rabbet.typing import Value
+
+HALF = math.sqrt(0.5)
+
+
+def normal(x: Value) -> Value:
+    """The normal distribution function."""
+    return lax.mul(lax.erfc(lax.mul(x, -HALF)), 0.5)
+
+
+def softplus(x: Value) -> Value:
+    return lax.add(lax.max(x, 0.0), lax.log1p(lax.exp(lax.neg(lax.abs(x)))))
+
+
+def silu(x: Value) -> tuple[Value, Value]:
+    s = lax.logistic(x)
+    return lax.mul(x, s), lax.mul(s, lax.add(lax.mul(x, lax.logistic(lax.neg(x))), 1.0))
+
+
+def mish(x: Value) -> tuple[Value, Value]:
+    t = lax.tanh(softplus(x))
+    bend = lax.mul(lax.mul(x, lax.logistic(x)), lax.mul(lax.sub(1.0, t), lax.add(t, 1.0)))
+    return lax.mul(x, t), lax.add(t, bend)
+
+
+def gelu(x: Value) -> tuple[Value, Value]:
+    p = normal(x)
+    density = lax.mul(lax.exp(lax.mul(lax.mul(x, x), -0.5)), 1 / math.sqrt(2 * math.pi))
+    return lax.mul(x, p), lax.add(p, lax.mul(lax.clamp(-100.0, x, 100.0), density))
+
+
+def gelu_by_tanh(x: Value) -> tuple[Value, Value]:
+    """``(1 + tanh u) / 2`` is ``logistic(2 u)``, in which nothing cancels."""
+    near = lax.clamp(-100.0, x, 100.0)  # beyond, the cube could be infinite
+    squared, twice = lax.mul(near, near), 2 * math.sqrt(2 / math.pi)
+    inner = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 0.044715), 1.0), twice))
+    steep = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 3 * 0.044715), 1.0), twice))
+    s = lax.logistic(inner)
+    return lax.mul(x, s), lax.mul(s, lax.add(lax.mul(steep, lax.logistic(lax.neg(inner))), 1.0))
+
+
+BY_NAME: dict[str, Callable[[Value], tuple[Value, Value]]] = {
+    f.__name__: f for f in (silu, mish, gelu, gelu_by_tanh)
+}
+
+
+def of_half_type(x: ShapedArray, function: str) -> ShapedArray:
+    if not is_half(x):
+        raise TypeError(f"half_activation takes an array of a half type, got {x.str_short()}")
+    return x
+
+
+half_activation = Primitive(
+    "half_activation", of_half_type, kinds=("elementwise", "finite_slope"), operands=("x",),
+    doc="an activation of a half type, computed in single precision",
+    parameters={"function": "str: which one, a name in BY_NAME"},
+)  # fmt: skip
+
+
+@half_activation.decompose
+def in_single(op: Op, x: Value) -> Value:
+    return rounded(op, x, 0)
+
+
+def rounded(op: Op, x: Value, which: int) -> Value:
+    """The value (0) or the slope (1), rounded once."""
+    wide = lax.convert_element_type(x, "float32")
+    return lax.convert_element_type(BY_NAME[op.params["function"]](wide)[which], typeof(x).dtype)
+
+
+@half_activation.rule("jvp")
+def jvp_half_activation(op: Op, x: Dual) -> Dual:
+    return Dual(op(x.primal), lax.mul(x.tangent, rounded(op, x.primal, 1)))
+
+
+def is_half(x: Value | ShapedArray) -> bool:
+    return dtypes.kind(x.dtype) == "f" and dtypes.itemsize_bits(x.dtype) <= 16
+
+
+__all__ = ["half_activation", "is_half"]

@@ -1,0 +1,60 @@
+"""``check_tracer_leaks`` and derivatives: what the library holds is no leak, what a function keeps is one."""
+
+import numpy as np
+import pytest
+import rabbet as rb
+from rabbet import lax
+from rabbet.ad_checkpoint import saved_residuals
+
+pytestmark = pytest.mark.needs("jit", "vmap", "custom_vjp")
+
+X = np.arange(3, dtype="float32")
+
+
+@rb.custom_vjp
+def doubled(x):
+    return 2 * x
+
+
+doubled.defvjp(lambda x: (doubled(x), x), lambda x, ct: (2 * ct,))
+
+
+def pair(x):
+    return x * x, {"aux": x * 3}
+
+
+def of_map(x):
+    return lax.reduce_sum(rb.vmap(doubled)(x), (0,))
+
+
+PROGRAMS = {
+    "grad, aux": lambda: rb.grad(pair, has_aux=True)(2.0)[1]["aux"],
+    "grad of grad, aux": lambda: rb.grad(lambda x: rb.grad(pair, has_aux=True)(x)[1]["aux"])(2.0) + 3,
+    "jit of grad, aux": lambda: rb.jit(rb.grad(pair, has_aux=True))(2.0)[1]["aux"],
+    "vmap of grad, aux": lambda: rb.vmap(rb.grad(pair, has_aux=True))(X)[1]["aux"][2],
+    "jacfwd, aux": lambda: rb.jacfwd(pair, has_aux=True)(2.0)[1]["aux"],
+    "jacrev, aux": lambda: rb.jacrev(pair, has_aux=True)(2.0)[1]["aux"],
+    "vjp, aux": lambda: rb.vjp(pair, 2.0, has_aux=True)[2]["aux"],
+    "jvp, aux": lambda: rb.jvp(pair, (2.0,), (1.0,), has_aux=True)[2]["aux"],
+    "grad of a mapped rule": lambda: rb.grad(of_map)(X)[0] + 4,
+    "what is kept": lambda: len(saved_residuals(lambda x: lax.sin(x) * 2.0, 1.0)) + 5.0,
+}
+
+
+@pytest.mark.parametrize("which", PROGRAMS)
+def test_what_the_library_holds_is_no_leak(which):
+    with rb.config.override(check_tracer_leaks=True):
+        assert float(PROGRAMS[which]()) == 6.0
+
+
+@pytest.mark.parametrize("transform", [rb.grad, rb.jacfwd, lambda f: lambda x: rb.vjp(f, x)])
+def test_what_a_function_keeps_is_one(transform):
+    kept = []
+
+    def keeping(x):
+        kept.append(x * 2)
+        return x
+
+    found = pytest.raises(rb.errors.UnexpectedTracerError, match=r"keeping.* has finished")
+    with rb.config.override(check_tracer_leaks=True), found:
+        transform(keeping)(1.0)
