@@ -114,20 +114,22 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
     watch, spare = None, None
     found: list[Any] = []  # the arguments of the first call; captured ones are there in every other too
 
-    def run(raws: list[Any], **options: Any) -> Any:
-        # What most calls need: any one that is not as most are goes the long way.
-        if this_thread() != main or callbacks.depth or watch is None:
-            return carefully(raws, options)
-        for raw, known in zip(raws, found, strict=True):
+    def run(raws: list[Any], with_tokens: bool = False) -> Any:
+        # What most calls need: any one that is not as most are goes the long way. Neither `strict=` nor
+        # `**options`: a keyword takes a tenth of a microsecond.
+        if watch is None or with_tokens or this_thread() != main or callbacks.depth:
+            return carefully(raws, {"with_tokens": True} if with_tokens else {})
+        for raw, known in zip(raws, found):  # noqa: B905
             # To ask it takes four times as long.
             if known() is not raw and (raw.is_deleted() or not raw.is_ready()):
-                return carefully(raws, options)
-        watch.table, begun = goes_on, watch.table
+                return carefully(raws, {})
+        begun = watch.table
+        watch.table = goes_on
         if begun is not spare or not watch.sure:
             watch.table = begun
-            return carefully(raws, options)
+            return carefully(raws, {})
         try:
-            results = plain([*raws, shared], **options)
+            results = plain([*raws, shared])
         except BaseException as error:
             watch.table = spare
             if goes_on[1] or not callback_errors.is_of_callback(error):
@@ -139,7 +141,7 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
             if goes_on[1]:
                 return results
         goes_on[1] = True
-        return otherwise(raws, **options)
+        return otherwise(raws)
 
     def carefully(raws: list[Any], options: dict[str, Any]) -> Any:
         nonlocal watch, spare
