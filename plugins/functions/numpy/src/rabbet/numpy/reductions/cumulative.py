@@ -276,7 +276,7 @@ def trapezoid(y: Value, x: Value = None, dx: Value = 1.0, axis: int = -1) -> Val
     y = converted(y, dtypes.to_inexact(y.dtype if x is None else dtypes.result_type(y, x)))
     axis = axis_of("trapezoid", axis, y.ndim)
     n = y.shape[axis]
-    if x is None and not typeof(dx).ndim and n > 2:
+    if x is None and not typeof(dx).ndim and type(n) is int and n > 2:
         return lax.mul(_evenly_spaced(y, axis), converted(dx, y.dtype))
     heights = lax.mul(
         lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)), 0.5
