@@ -219,8 +219,8 @@ class DTypeTable:
 
     def requested(self, dtype: Any) -> Any:
         """The dtype that the argument of a call means: as ``canonicalize``, and what
-        ``config.explicit_x64_dtypes`` says of 64 bits that are written out. The types ``int``, ``float`` and
-        ``complex`` are not.
+        ``config.explicit_x64_dtypes`` says of 64 bits that are written out: that the call of the user's line
+        gives. The types ``int``, ``float`` and ``complex`` are not.
 
         Example:
           >>> rb.dtypes.requested("int64")
@@ -228,6 +228,8 @@ class DTypeTable:
         """
         found = self.canonicalize(dtype)
         if found not in NARROW or config.enable_x64 or config.explicit_x64_dtypes == "allow":
+            return found
+        if not self._is_given(found):  # it is what comes of the operands
             return found
         message = (
             f"the dtype {found.name} was asked for while config.enable_x64 is off and "
@@ -239,6 +241,20 @@ class DTypeTable:
 
         warnings.warn(f"{message}: it becomes {NARROW[found].name}", stacklevel=stacklevel())
         return NARROW[found]
+
+    def _is_given(self, dtype: Any) -> bool:
+        """Whether the call of the user's line gives a dtype, as an argument or in what it closes over."""
+        from rabbet.messages.source_positions import user_call
+
+        for value in user_call().f_locals.values():
+            several = value.values() if type(value) is dict else value if type(value) is tuple else (value,)
+            for x in several:
+                if not isinstance(x, (type, str, np.dtype)) and not (callable(x) and hasattr(x, "dtype")):
+                    continue  # such as None and arrays, of which NumPy makes a dtype too
+                with contextlib.suppress(Exception):  # most are no dtypes
+                    if self.canonicalize(x if isinstance(x, type) else np.dtype(x)) == dtype:
+                        return True
+        return False
 
     def kind(self, dtype: Any) -> str:
         """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
