@@ -35,6 +35,7 @@ from rabbet.dtypes.specs import (
     check_codes,
     float0,
 )
+from rabbet.dtypes.written_out import is_written_out
 from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
 from rabbet.messages.operation_origin import asked_by_library
 
@@ -229,7 +230,7 @@ class DTypeTable:
         found = self.canonicalize(dtype)
         if found not in NARROW or config.enable_x64 or config.explicit_x64_dtypes == "allow":
             return found
-        if not self._is_given(found):  # it is what comes of the operands
+        if not is_written_out(found, self.canonicalize):  # it is what comes of the operands
             return found
         message = (
             f"the dtype {found.name} was asked for while config.enable_x64 is off and "
@@ -241,20 +242,6 @@ class DTypeTable:
 
         warnings.warn(f"{message}: it becomes {NARROW[found].name}", stacklevel=stacklevel())
         return NARROW[found]
-
-    def _is_given(self, dtype: Any) -> bool:
-        """Whether the call of the user's line gives a dtype, as an argument or in what it closes over."""
-        from rabbet.messages.source_positions import user_call
-
-        for value in user_call().f_locals.values():
-            several = value.values() if type(value) is dict else value if type(value) is tuple else (value,)
-            for x in several:
-                if not isinstance(x, (type, str, np.dtype)) and not (callable(x) and hasattr(x, "dtype")):
-                    continue  # such as None and arrays, of which NumPy makes a dtype too
-                with contextlib.suppress(Exception):  # most are no dtypes
-                    if self.canonicalize(x if isinstance(x, type) else np.dtype(x)) == dtype:
-                        return True
-        return False
 
     def kind(self, dtype: Any) -> str:
         """One letter: ``b`` bool, ``i`` int, ``u`` unsigned int, ``f`` float, ``c`` complex, ``V``
