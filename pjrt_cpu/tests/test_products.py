@@ -64,6 +64,13 @@ def lowered(x_shape, y_shape, sums, dtype="float32"):
 
 
 @pytest.mark.needs("jit")
+def test_arrays_that_caches_do_not_hold_are_not_moved():
+    assert dots(lowered((100, 100, 100), (100, 100, 100), (1, 1))) == [("1", "1")]
+    assert "transpose" not in lowered((64, 128, 128), (64, 128, 128), (1, 1))
+    assert dots(lowered((16, 512, 512), (16, 512, 64), (1, 1))) == [("2", "1")]
+
+
+@pytest.mark.needs("jit")
 def test_the_first_operand_is_summed_over_its_last_dimension():
     assert dots(lowered((128, 6, 6), (128, 6, 16), (1, 1))) == [("2", "1")]  # the first one is transposed
     assert dots(lowered((16, 512, 512), (16, 512, 64), (1, 1))) == [("2", "1")]  # the second one, and swapped

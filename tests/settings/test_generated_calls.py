@@ -217,3 +217,44 @@ def test_some_functions_move_what_is_given_to_them_alone():
 @pytest.mark.exhaustive
 def test_all_functions_move_what_is_given_to_them_alone():
     check_transfers(sorted(TABLE))
+
+
+# 64-bit operands ---------------------------------------------------------------------------------------
+
+WIDE = {"f": "float64", "i": "int64", "u": "uint64", "c": "complex128"}
+
+
+def in_64_bits(x):
+    if isinstance(x, np.ndarray) and x.dtype.kind in WIDE:
+        return rb.lax.convert_element_type(x, WIDE[x.dtype.kind])
+    return x
+
+
+def check_wide(names):
+    """With ``explicit_x64_dtypes="error"`` nothing is refused that the library makes of 64-bit operands."""
+    found, count = [], 0
+    for name in names:
+        for call in generated.calls(name, TABLE[name], GOOD, 0):
+            try:
+                function, args, kwargs = prepared(name, call)
+                args, kwargs = rb.tree_util.tree_map(in_64_bits, (args, kwargs))
+                function(*args, **kwargs)
+            except Exception:
+                continue
+            count += 1
+            try:
+                with rb.config.override(explicit_x64_dtypes="error"):
+                    function(*args, **kwargs)
+            except Exception as error:
+                found.append(f"{name}{call}: {type(error).__name__}: {error}"[:300])
+    print(f"64-bit operands: {count} calls, {len(found)} refused")
+    assert not found, f"{len(found)} of {count}:\n" + "\n".join(found)
+
+
+def test_some_functions_take_wide_operands():
+    check_wide(sorted(TABLE)[::40])
+
+
+@pytest.mark.exhaustive
+def test_all_functions_take_wide_operands():
+    check_wide(sorted(TABLE))

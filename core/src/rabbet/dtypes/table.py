@@ -35,6 +35,7 @@ from rabbet.dtypes.specs import (
     check_codes,
     float0,
 )
+from rabbet.dtypes.written_out import is_written_out
 from rabbet.errors import NotOfferedError, PluginConflictError, PluginError, TypePromotionError
 from rabbet.messages.operation_origin import asked_by_library
 
@@ -219,21 +220,20 @@ class DTypeTable:
 
     def requested(self, dtype: Any) -> Any:
         """The dtype that the argument of a call means: as ``canonicalize``, and what
-        ``config.explicit_x64_dtypes`` says of 64 bits that are written out. The types ``int``, ``float`` and
-        ``complex`` are not.
+        ``config.explicit_x64_dtypes`` says of 64 bits that the user's call writes out, as ``int`` does not.
 
         Example:
           >>> rb.dtypes.requested("int64")
           dtype('int64')
         """
-        found = self.canonicalize(dtype)
-        if found not in NARROW or config.enable_x64 or config.explicit_x64_dtypes == "allow":
+        found, mode = self.canonicalize(dtype), config.explicit_x64_dtypes
+        if found not in NARROW or config.enable_x64 or mode == "allow":
             return found
-        message = (
-            f"the dtype {found.name} was asked for while config.enable_x64 is off and "
-            f"config.explicit_x64_dtypes is {config.explicit_x64_dtypes!r}"
-        )
-        if config.explicit_x64_dtypes == "error":
+        if not is_written_out(found, self.canonicalize):  # it is what comes of the operands
+            return found
+        message = f"the dtype {found.name} was asked for while config.enable_x64 is off and "
+        message += f"config.explicit_x64_dtypes is {mode!r}"
+        if mode == "error":
             raise ValueError(f"{message}; ask for {NARROW[found].name}, or change one of the two")
         from rabbet.messages.source_positions import stacklevel  # above this module
 

@@ -238,6 +238,15 @@ def leave_scope() -> None:
     _scoped -= 1
 
 
+def user_call() -> Any:
+    """The frame of the call of Rabbet's that the user's line makes now."""
+    frame: Any = sys._getframe(1)
+    call = frame
+    while frame is not None and is_internal(frame.f_code.co_filename, frame.f_globals.get("__name__")):
+        call, frame = frame, frame.f_back
+    return call
+
+
 def stacklevel() -> int:
     """What ``warnings.warn`` takes, in the function that calls this, to point at the user's line: the nearest
     frame outside the internal roots, or the outermost one.

@@ -21,7 +21,9 @@ Measured on a Zen 5, 2 threads, float32, as a share of the time of the plain pro
 | 16, 512, 512, 64 | bkm,bnk->bmn | 0.46 | 0.48 |
 
 float64 takes 0.36 to 0.97 of the time, bfloat16 0.2 to 1.05. Where outputs are small and sums long it does
-not pay (1.14 at 4, 1024, 32, 32), so what each way takes is estimated first.
+not pay (1.14 at 4, 1024, 32, 32), nor where arrays that caches do not hold are moved (1.22 at 100, 100, 100,
+100, and 1.45 at 64, 128, 128, 128, with an array's temporary memory), so what each way takes is estimated
+first.
 
 **bfloat16 with jaxlib 0.10**, whose fast kernels give float32: asked for so, and then rounded. Measured: 0.5
 of the time at 1024 x 1024, 0.8 at 256 x 256. Later jaxlibs have kernels that give bfloat16.
@@ -38,8 +40,10 @@ WIDE_KERNELS = not compiler_has("bfloat16 products")
 TURNED = frozenset(["bfloat16", "float32", "float64"])
 
 # What an estimate is made of, in nanoseconds: one call of the slow library, a multiplication with it and with
-# a fast kernel, an element that is moved, what more operations in a program cost. It must promise a sixth.
-CALL, SLOW, FAST, MOVED, MORE, WORTH = 500, 1 / 25, 1 / 80, 0.8, 3000, 0.85
+# a fast kernel, an element that is moved within caches and of a larger array, what more operations in a
+# program cost. It must promise a sixth.
+CALL, SLOW, FAST, NEAR, FAR, MORE, WORTH = 500, 1 / 55, 1 / 80, 0.2, 0.8, 3000, 0.85
+CACHED = 2**21  # bytes
 
 
 def dot_general(op, x, y):
@@ -122,9 +126,11 @@ def turned(op):
     work = op.out.size * x.shape[sums[0]]
     swapping = op.out.size + (0 if last_y else y.size)
     moved = swapping if last_y else min(x.size, swapping)
-    if FAST * work + MOVED * moved + MORE > WORTH * (CALL * products + SLOW * work):
-        return None
     swaps = moved == swapping
+    largest = max(op.out.size, 0 if last_y else y.size) if swaps else x.size
+    each = NEAR if largest * x.dtype.itemsize <= CACHED else FAR
+    if FAST * work + each * moved + MORE > WORTH * (CALL * products + SLOW * work):
+        return None
 
     def parts(x, y):
         if not swaps:

@@ -1,5 +1,6 @@
 """Right values where there is little to compute with: nothing, NaN, narrow integers."""
 
+import itertools
 import math
 
 import numpy as np
@@ -129,3 +130,26 @@ def test_a_convolution_refuses_a_dtype_that_loses_parts(many):
 def test_a_bessel_function_whose_exponential_alone_is_infinite():
     assert math.isclose(float(rnp.i0(90.0)), 5.139238e37, rel_tol=1e-6)
     assert math.isclose(float(rb.grad(rnp.i0)(-91.0)), -1.3816168e38, rel_tol=1e-6)
+
+
+def test_trapezoid_of_even_steps_makes_no_copy_and_overflows_only_where_the_integral_does():
+    big = 3e38
+    inf = math.inf
+    for y in ([1, 2, 4], [inf, 1, 2], [1, inf, 2], [inf, 1, -inf], [1, NAN, 2], [1, 2], [5]):
+        wanted = sum(0.5 * (a + b) for a, b in itertools.pairwise(y))
+        assert np.array_equal(rnp.trapezoid(rnp.array(y, "float32")), np.float32(wanted), equal_nan=True), y
+    assert rnp.trapezoid(rnp.array([big, 0, big], "float32")) == np.float32(big)
+    columns = rnp.arange(12.0).reshape(4, 3)
+    assert rnp.trapezoid(columns, dx=2, axis=0).tolist() == [27.0, 33.0, 39.0]
+    assert rnp.trapezoid(columns[:0], axis=0).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.needs("jit")
+def test_trapezoid_takes_no_memory_for_shifted_copies():
+    compiled = rb.jit(rnp.trapezoid).lower(rb.ShapeDtypeStruct((100_000,), "float32")).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 1000
+
+
+@pytest.mark.needs("grad")
+def test_slopes_of_trapezoid():
+    assert rb.grad(rnp.trapezoid)(rnp.arange(4.0)).tolist() == [0.5, 1.0, 1.0, 0.5]

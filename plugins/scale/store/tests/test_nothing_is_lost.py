@@ -168,6 +168,10 @@ def test_what_would_lose_something_is_refused(tmp_path):
     checkpoints = store.Checkpoints(tmp_path)
     with pytest.raises(ValueError, match=r"\['m'\] is a masked array of NumPy"):
         checkpoints.save(1, {"m": np.ma.array([1.0, 2.0], mask=[0, 1])})
+    for gone in (rb.device_put(np.ones(2)), rb.random.key(1)):
+        gone.delete()
+        with pytest.raises(rb.errors.DeletedArrayError, match=r"\['a'\]\[1\] .* deleted or donated"):
+            checkpoints.save(1, {"a": [1, gone]})
     with pytest.raises(TypeError, match="is a recarray"):
         checkpoints.save(1, np.zeros(2).view(np.recarray))
     with pytest.raises(TypeError, match="is a Name"):

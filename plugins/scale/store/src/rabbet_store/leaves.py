@@ -3,7 +3,7 @@
 import numpy as np
 import rabbet as rb
 from rabbet import Array, dtypes
-from rabbet.errors import ShardingError
+from rabbet.errors import DeletedArrayError, ShardingError
 from rabbet.extend.primitive import to_physical
 from rabbet.extend.transform import typeof
 
@@ -34,7 +34,12 @@ def leaves_of(found, all_parts=False):
     """``Leaf`` objects for triples of steps, a name and a value: with the parts that this process writes of
     one copy of all, or with ``all_parts`` each that it has.
     """
-    for _, _, x in found:
+    for _, name, x in found:
+        if isinstance(x, Array) and x.is_deleted():
+            raise DeletedArrayError(
+                f"{name} is an array, {x.aval.str_short()}, that has been deleted or donated to a "
+                "computation; save the result of that, or do not donate this one"
+            )
         if isinstance(x, Array) and not x.aval.is_extended and not on_host(x):
             x.copy_to_host_async()
     return [leaf_of(i, name, x, all_parts) for i, (_, name, x) in enumerate(found)]

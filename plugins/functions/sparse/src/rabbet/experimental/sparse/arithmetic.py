@@ -179,7 +179,7 @@ def add_sparse(lhs, rhs):
 
 def add_dense(mat, array):
     """``array + mat`` for a dense array of the full shape."""
-    array = rnp.asarray(array) if not hasattr(array, "astype") else array
+    array = rnp.asarray(array) if isinstance(array, np.ndarray) or not hasattr(array, "astype") else array
     shape = tuple(np.broadcast_shapes(mat.shape, np.shape(array)))
     if np.shape(array) != shape:
         refuse(f"adding an array of shape {np.shape(array)}", mat)
