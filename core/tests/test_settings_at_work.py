@@ -274,3 +274,18 @@ def test_the_values_of_explicit_x64_dtypes_have_names():
     assert rb.config.explicit_x64_dtypes == "allow" and found.ERROR == "error"
     with rb.config.override(explicit_x64_dtypes=found.WARN):
         assert repr(rb.config.explicit_x64_dtypes) == "'warn'"
+
+
+@pytest.mark.needs("jit", "numpy")
+def test_transfer_guards_let_constants_of_programs_pass():
+    x, host = rb.device_put(np.ones(3, "float32")), np.ones(3, "float32")
+    rows = np.ones((2, 3), "float32")
+    with rb.transfer_guard_host_to_device("disallow"):
+        for f in (
+            lambda x: x + host,
+            lambda x: rb.numpy.asarray(host) * x,
+            lambda x: lax.scan(lambda c, row: (c + row, None), x, rows)[0],
+        ):
+            assert rb.jit(f)(x).shape == (3,)
+        with pytest.raises(TransferError):
+            rb.jit(lambda x: x)(host)

@@ -2,7 +2,8 @@
 
 A transfer is *explicit* where the program says so, by ``device_put`` or ``device_get``, and implicit where an
 operation needs the value elsewhere. Python numbers are no transfers: they are part of the operation that they
-stand in. Nor are constants that the library's functions make on the host: only what a user's call gives is.
+stand in. Nor are constants of a program that is being recorded, or those that the library's functions make on
+the host: only what a user's call gives is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.config import config
 from rabbet.config.log_levels import logger
 from rabbet.errors import TransferError
+from rabbet.program.context import context
 from rabbet.runtime.arrays.given_values import is_given
 from rabbet.runtime.platforms import hook_calls
 
@@ -82,6 +84,14 @@ def told(direction: str, aval: ShapedArray, device: Any) -> None:
         hook_calls.tell_hooks("transferred", transfer=fact)
 
 
+def recorded() -> bool:
+    """Whether a program is being recorded: a value of the host that it meets becomes a constant of it."""
+    interpreter = context.interpreter
+    while interpreter.parent is not None:
+        interpreter = interpreter.parent
+    return not getattr(interpreter, "executes", False)
+
+
 def to_device(aval: ShapedArray, device: Any, *, numbers: bool = False) -> None:
     """A value of the host becomes an array.
 
@@ -91,7 +101,7 @@ def to_device(aval: ShapedArray, device: Any, *, numbers: bool = False) -> None:
     if wanted is not False:
         told("host-to-device", aval, device)
     level = config.transfer_guard_host_to_device
-    if level is not None and level != "allow" and is_given(aval.size, numbers):
+    if level is not None and level != "allow" and not recorded() and is_given(aval.size, numbers):
         check("host-to-device", level, aval, device)
 
 

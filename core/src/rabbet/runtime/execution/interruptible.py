@@ -119,7 +119,7 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
         # `**options`: a keyword takes a tenth of a microsecond.
         if watch is None or with_tokens or this_thread() != main or callbacks.depth:
             return carefully(raws, {"with_tokens": True} if with_tokens else {})
-        for raw, known in zip(raws, found):  # noqa: B905
+        for raw, known in zip(raws, found):
             # To ask it takes four times as long.
             if known() is not raw and (raw.is_deleted() or not raw.is_ready()):
                 return carefully(raws, {})
