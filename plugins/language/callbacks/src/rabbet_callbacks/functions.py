@@ -115,7 +115,8 @@ def debug_callback(
         are passed on. Without one, a function with these options, of the function and its arguments, is
         returned.
       ordered: whether the calls happen in the order of the program.
-      partitioned: accepted as in JAX; arrays lie on one device.
+      partitioned: taken as in JAX, without effect: the function gets whole arrays, once, also of a program
+        that runs on several devices. Within `shard_map` it gets each device's part.
 
     Example:
       >>> seen = []

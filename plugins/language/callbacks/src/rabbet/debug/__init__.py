@@ -48,7 +48,8 @@ def print(
         Without one, a function with these options, of the format string and its arguments, is returned.
       args, kwargs: pytrees of arrays, and anything else that can be formatted.
       ordered: whether such lines are printed in the order of the program.
-      partitioned: accepted as in JAX; arrays lie on one device.
+      partitioned: taken as in JAX, without effect: the function gets whole arrays, once, also of a program
+        that runs on several devices. Within `shard_map` it gets each device's part.
       skip_format_check: do not check now that ``fmt`` uses every argument.
 
     Raises:
