@@ -153,3 +153,29 @@ def test_trapezoid_takes_no_memory_for_shifted_copies():
 @pytest.mark.needs("grad")
 def test_slopes_of_trapezoid():
     assert rb.grad(rnp.trapezoid)(rnp.arange(4.0)).tolist() == [0.5, 1.0, 1.0, 0.5]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(rnp.logaddexp, np.logaddexp), (rnp.logaddexp2, np.logaddexp2)])
+def test_logarithms_of_sums_are_reduced_without_a_loop(ours, theirs):
+    a = np.random.default_rng(0).normal(0, 30, (3, 4, 5)).astype("float32")
+    for axis in (0, -1, 1):
+        np.testing.assert_allclose(ours.reduce(a, axis), theirs.reduce(a, axis), rtol=3e-6)
+    np.testing.assert_allclose(ours.reduce(a, None), theirs.reduce(a.ravel()), rtol=3e-6)
+    np.testing.assert_allclose(ours.reduce(a, 0, where=a > 0), theirs.reduce(a, 0, where=a > 0), rtol=1e-5)
+    assert ours.reduce(a, (0, 2), keepdims=True).shape == (1, 4, 1)
+    for x in ([], [-np.inf] * 2, [np.inf, 1], [np.nan, 1], [1e4, 1e4]):
+        x = np.array(x, "float32")
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_allclose(ours.reduce(x), theirs.reduce(x), rtol=1e-6)
+    assert np.isclose(ours.reduce(np.array([1.0, 2.0]), initial=5.0), theirs.reduce([1.0, 2.0], initial=5.0))
+    z = np.array([1 + 1j, 2], "complex64")  # has no largest element
+    assert np.isclose(rnp.logaddexp.reduce(z), np.log(np.exp(z).sum()))
+
+
+@pytest.mark.needs("grad", "jit")
+def test_slopes_of_logarithms_of_sums():
+    x = np.array([1.0, 2.0, -np.inf], "float32")
+    slopes = rb.grad(rnp.logaddexp.reduce)(x)
+    np.testing.assert_allclose(slopes, np.exp(x - np.logaddexp(1, 2)), rtol=1e-6)
+    assert rb.grad(rnp.logaddexp.reduce)(np.full(2, -np.inf, "float32")).tolist() == [0, 0]
+    assert "while" not in rb.jit(rnp.logaddexp.reduce).lower(x).as_text()

@@ -107,8 +107,12 @@ class Methods:
         if "reduce" in self.shortcuts:
             return self.shortcuts["reduce"](a, axis, dtype, keepdims, initial, where)
         a = as_array(a)
-        axes = axes_of(f"{self.name}.reduce", axis, a.ndim)
         a = converted(a, self.dtype_of(a) if dtype is None else dtypes.canonicalize(dtype))
+        return self.looped(a, axis, keepdims, initial, where)
+
+    def looped(self, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        """``reduce`` where nothing is quicker than a loop."""
+        axes = axes_of(f"{self.name}.reduce", axis, a.ndim)
         start = self.identity if initial is None else initial
         if where is not None:
             if start is None:
@@ -369,6 +373,31 @@ def truth_of(function: Callable[..., Any], combine: Callable[..., Any]) -> Calla
     return reduce
 
 
+def log_of_sum(power: Callable[..., Any], logarithm: Callable[..., Any], combine: Any) -> Callable[..., Any]:
+    """``reduce`` by the sum of all powers beside the largest one, in place of a loop over the elements."""
+
+    def reduce(a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+        a = as_array(a)
+        wide = combine.ufunc.dtype_of(a) if dtype is None else dtypes.canonicalize(dtype)
+        a = converted(a, wide)
+        if dtypes.kind(a.dtype) == "c":  # of which none is the largest
+            return combine.ufunc.looped(a, axis, keepdims, initial, where)
+        options = {"keepdims": True, "where": where}
+        top = lax.stop_gradient(reducing.max(a, axis, initial=-np.inf, **options))
+        top = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
+        beside = lax.sub(a, lax.broadcast_in_dim(top, a.shape, tuple(range(a.ndim))))
+        total = reducing.sum(power(beside), axis, **options)
+        nothing = lax.eq(total, 0.0)  # whose derivative is 0
+        found = lax.add(logarithm(lax.select(nothing, lax.full_like(total, 1), total)), top)
+        found = lax.select(nothing, lax.full_like(found, -np.inf), found)
+        if initial is not None:
+            found = combine(found, as_array(initial))
+        axes = axes_of(f"{combine.__name__}.reduce", axis, a.ndim)
+        return converted(found if keepdims else lax.squeeze(found, tuple(sorted(axes))), a.dtype)
+
+    return reduce
+
+
 def sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """``accumulate`` by ``cumsum`` or ``cumprod``."""
     return lambda a, axis, dtype: function(a, axis, dtype)
@@ -415,8 +444,11 @@ def give_all() -> None:
     give(logic.bitwise_and, identity=-1)
     give(logic.bitwise_or, identity=0)
     give(logic.bitwise_xor, identity=0)
-    give(transcendental.logaddexp, identity=-np.inf)
-    give(transcendental.logaddexp2, identity=-np.inf)
+    for function, power, logarithm in (
+        (transcendental.logaddexp, transcendental.exp, transcendental.log),
+        (transcendental.logaddexp2, transcendental.exp2, transcendental.log2),
+    ):
+        give(function, identity=-np.inf, reduce=log_of_sum(power, logarithm, function))
 
 
 give_all()
