@@ -194,3 +194,15 @@ def test_parameters_at_the_edge():
     found = drawn(random.binomial, 10.5, 0.5, MANY)
     assert (found == np.floor(found)).all() and found.max() <= 10
     assert drawn(random.weibull_min, 1.0, 0, MANY).max() == np.inf  # a Python 0 was a ZeroDivisionError
+
+
+def test_the_dtype_of_a_result_does_not_change_which_numbers_are_drawn():
+    key, p = random.key(3), np.float32([0.2, 0.3, 0.5])
+    for draw in (
+        lambda dtype: random.binomial(key, 100, p, dtype=dtype),
+        lambda dtype: random.multinomial(key, 9, p, dtype=dtype),
+    ):
+        assert draw("float16").dtype == "float16"
+        assert draw("float16").tolist() == draw("float32").tolist() == draw(None).tolist()
+        with rb.enable_x64(True):
+            assert draw(None).dtype == "float64" and draw(None).tolist() == draw("float32").tolist()

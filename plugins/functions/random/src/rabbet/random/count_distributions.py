@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.functions import fused, is_python_scalar, obeys_out_sharding
 from rabbet.extend.transform import typeof
 from rabbet.random.arguments import broadcast, common_shape, dtype_of, operand, parameter, shape_of
 from rabbet.random.gamma_family import check_method
@@ -192,7 +194,19 @@ def binomial(
       (5,)
     """
     found = dtype_of(dtype, float, "f", "binomial")
-    return _binomial(key, parameter(n, found), parameter(p, found), shape, found)
+    own = computed_in(p)
+    out = _binomial(key, parameter(n, own), parameter(p, own), shape, own)
+    return out if own == found else lax.convert_element_type(out, found)
+
+
+def computed_in(p):
+    """The dtype in which successes are drawn: that of the probabilities, whatever the result is to be. In
+    fewer bits than these have the numbers would not have the distribution.
+    """
+    own = dtypes.result_type(p)
+    if dtypes.kind(own) == "f":
+        return own
+    return dtypes.scalar_dtype(float) if is_python_scalar(p) or own.itemsize > 4 else np.dtype("float32")
 
 
 @fused(static=("shape", "dtype"))
@@ -321,7 +335,9 @@ def multinomial(
       Array(10., dtype=float32)
     """
     found = dtype_of(dtype, float, "f", "multinomial")
-    return _multinomial(key, parameter(n, found), parameter(p, found), shape, found, unroll)
+    own = computed_in(p)
+    out = _multinomial(key, parameter(n, own), parameter(p, own), shape, own, unroll)
+    return out if own == found else lax.convert_element_type(out, found)
 
 
 @fused(static=("shape", "dtype", "unroll"))
