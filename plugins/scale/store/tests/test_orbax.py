@@ -80,3 +80,12 @@ def test_damage_is_said(tmp_path):
     (bad / "manifest.ocdbt").write_bytes(b"x")
     with pytest.raises(store.CheckpointError, match="or is damaged"):
         orbax.read(bad)
+
+
+@pytest.mark.parametrize("kind", ["1e999", "[]", '"x"', "null"])
+def test_a_forged_kind_of_key_is_said(tmp_path, kind):
+    key, value = f'{{"key": "a", "key_type": {kind}}}', '{"value_type": "None", "skip_deserialize": true}'
+    entry = f'{{"key_metadata": [{key}], "value_metadata": {value}}}'
+    (tmp_path / "_METADATA").write_text(f'{{"use_ocdbt": true, "tree_metadata": {{"a": {entry}}}}}')
+    with pytest.raises(store.CheckpointError, match="or is damaged"):
+        orbax.read(tmp_path)

@@ -471,7 +471,9 @@ def _compiled(
     try:
         with custom_partitioning.answering(lowering) as text:
             return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
-    except adapter.XlaRuntimeError as error:
+    except RuntimeError as error:  # sizes beyond 64 bits are a bare one
+        if not isinstance(error, adapter.XlaRuntimeError) and "StatusOr" not in str(error):
+            raise
         from rabbet.runtime.compilation.compile_failure import compile_failure
 
         raise compile_failure(lowering, str(error)) from None

@@ -22,6 +22,8 @@ SEQUENCE, DICT = 1, 2
 EMPTY = {"None": lambda: None, "Dict": dict, "List": list, "Tuple": tuple}
 NOTHING = {type(None): "None", dict: "Dict", list: "List", tuple: "Tuple"}
 LARGEST = 1 << 28
+# What a description that was damaged or forged leads to.
+WRONG = (OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError)
 
 
 def place(folder, name):
@@ -49,7 +51,7 @@ def read(folder):
             way = [(int(k["key_type"]), str(k["key"])) for k in entry["key_metadata"]]
             found.append((way, value_of(folder, way, entry["value_metadata"])))
         return put_together(found)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except WRONG as error:
         raise CheckpointError(f"{folder} is not a checkpoint of Orbax's, or is damaged: {error}") from None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, tree
+from rabbet.export.apart import check_functions
 from rabbet.export.checks import check_calls
 from rabbet.export.devices import layouts_in
 from rabbet.export.errors import ExportError
@@ -237,11 +238,15 @@ def functions_of(exported, types, outs, number):
         text = exported.mlir_module()
         if not exported._trusted:
             check_calls(exported.fun_name, text)
+            check_functions(exported.fun_name, text)
         prefix = f"exported_{exported.digest}"
         if refined:
             text = at_shapes(exported, text, types, outs, number)
             prefix += "_" + hashlib.sha256(text.encode()).hexdigest()[:12]
-        exported._kept[key] = foreign_functions(text, prefix)
+        try:
+            exported._kept[key] = foreign_functions(text, prefix)
+        except ValueError as error:
+            raise ExportError(f"{exported.fun_name!r} cannot be read: {error}") from None
     return exported._kept[key]
 
 

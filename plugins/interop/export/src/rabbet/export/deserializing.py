@@ -39,11 +39,14 @@ def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     Loading looks at the description only; the program is compiled when it is called. A program computes, and
     can call native functions of this process, with attributes that it chooses itself: those that Python
     functions are called by take addresses of memory. So calls of others than the libraries of linear algebra
-    and what XLA brings are refused, unless you trust its author.
+    and what XLA brings are refused, unless you trust its author. The first call reads the program in a
+    process of its own, which a damaged one may end (about a second); programs that this process exported, and
+    those that you trust, are read in this one.
 
     Args:
       blob: the bytes.
-      trusted: whether the program may call any native function that is registered here.
+      trusted: whether the program may call any native function that is registered here, and is read in this
+        process.
 
     Raises:
       ExportError: for bytes that are no artifact or are damaged, for one written in a newer layout, and for

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rabbet.export.apart import read_apart
 from rabbet.export.checks import DisabledSafetyCheck
 from rabbet.export.devices import sharding_on
 from rabbet.export.errors import ExportError
@@ -15,6 +16,8 @@ from rabbet.extend.functions import folded
 from rabbet.extend.native import from_portable
 from rabbet.extend.primitive import ShapedArray
 from rabbet.tree import PyTreeDef
+
+MADE_HERE: set[str] = set()  # digests of programs that this process exported
 
 
 @folded
@@ -69,7 +72,15 @@ class Exported:
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what calls make once
 
     def mlir_module(self, serialized: bool = True) -> str:
-        """The StableHLO module as text."""
+        """The StableHLO module as text. That of strangers is read in another process, which it may end.
+
+        Raises:
+          ExportError: for a program that cannot be read.
+        """
+        if not self._trusted and self.digest not in MADE_HERE:
+            if "text" not in self._kept:
+                self._kept["text"] = read_apart(self.fun_name, self.mlir_module_serialized)
+            return self._kept["text"]
         try:
             return from_portable(self.mlir_module_serialized)
         except ValueError as error:
