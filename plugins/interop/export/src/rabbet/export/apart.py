@@ -5,6 +5,7 @@ What it reads there comes back as text, and only that is read here.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -27,6 +28,7 @@ SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.\-]+)'
 FUNCTION = re.compile(rf"^\s*func\.func\s[^@\n]*{SYMBOL}.*$", re.MULTILINE)
 USED = re.compile(SYMBOL)
 # Operations that wait for the host, which nobody answers here.
+SIZES = re.compile(r"tensor<((?:\d+x)+)")
 WAITING = re.compile(r"stablehlo\.(?:infeed|outfeed|send|recv)\b")
 # XLA looks at the types of this call with a CHECK, which ends the process.
 LARGEST = re.compile(r"custom_call @(?:TopK|\"__gpu\$TopK\")\(.*$", re.MULTILINE)
@@ -69,6 +71,8 @@ def check_functions(name, text):
         raise ExportError(f"{name!r} was read from bytes, and waits for the host: {', '.join(waiting)}")
     if any(not FITTING.search(call[0].strip()) for call in LARGEST.finditer(text)):
         raise ExportError(f"{name!r} cannot be read: it calls TopK with types that TopK does not take")
+    if any(math.prod(map(int, dims[:-1].split("x"))) >= 2**59 for dims in set(SIZES.findall(text))):
+        raise ExportError(f"{name!r} cannot be read: it has arrays larger than can be counted")
     heads = list(FUNCTION.finditer(text))
     known, uses = {head[1] for head in heads}, {}
     for head, after in zip(heads, [*heads[1:], None], strict=True):
