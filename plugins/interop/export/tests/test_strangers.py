@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 from rabbet import export
 from rabbet.errors import CompileError
-from rabbet.export import apart
+from rabbet.export import apart, exported
 from rabbet.extend.native import stablehlo_versions, to_portable
 
 X = np.float32(1)
@@ -54,6 +54,14 @@ def test_a_reader_that_dies_is_an_error(honest, monkeypatch):
     found = forged(honest, program("%z = stablehlo.sine %x : tensor<f32>"))
     with pytest.raises(export.ExportError, match="it ended the process that read it"):
         found.call(X)
+
+
+def test_a_program_is_read_apart_once(honest, monkeypatch):
+    once, calls, read = program("%z = stablehlo.cosine %x : tensor<f32>"), [], exported.read_apart
+    monkeypatch.setattr(exported, "read_apart", lambda *given: calls.append(given) or read(*given))
+    for _ in range(2):
+        assert np.isclose(forged(honest, once).call(X), np.cos(1.0))
+    assert len(calls) == 1
 
 
 def test_a_strange_program_that_is_sound_computes(honest):

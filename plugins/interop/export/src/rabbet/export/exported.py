@@ -17,7 +17,7 @@ from rabbet.extend.native import from_portable
 from rabbet.extend.primitive import ShapedArray
 from rabbet.tree import PyTreeDef
 
-MADE_HERE: set[str] = set()  # digests of programs that this process exported
+READABLE: set[str] = set()  # digests of programs that this process exported, or has seen read
 
 
 @folded
@@ -77,9 +77,10 @@ class Exported:
         Raises:
           ExportError: for a program that cannot be read.
         """
-        if not self._trusted and self.digest not in MADE_HERE:
+        if not self._trusted and self.digest not in READABLE:
             if "text" not in self._kept:
                 self._kept["text"] = read_apart(self.fun_name, self.mlir_module_serialized)
+            READABLE.add(self.digest)
             return self._kept["text"]
         try:
             return from_portable(self.mlir_module_serialized)

@@ -12,7 +12,7 @@ from rabbet import config, dtypes, tree
 from rabbet.export.checks import DisabledSafetyCheck, check_targets
 from rabbet.export.devices import laid
 from rabbet.export.errors import ExportError
-from rabbet.export.exported import MADE_HERE, Exported
+from rabbet.export.exported import READABLE, Exported
 from rabbet.export.modules import leaf_name, module_of
 from rabbet.export.stable_calls import in_stable_form
 from rabbet.extend.backend import platform_named
@@ -132,7 +132,7 @@ def exported_of(traced, platforms, disabled):
         _in_layouts=layouts_of(ins, spread and spread.ins[len(closed.consts) :], spread),
         _out_layouts=layouts_of(outs, spread and spread.outs, spread),
     )
-    MADE_HERE.add(made.digest)
+    READABLE.add(made.digest)
     return made
 
 
