@@ -232,6 +232,32 @@ def test_who_takes_the_place_of_who_is_told_keeps_it(made_of):
         os.close(told)
 
 
+def test_a_library_that_puts_back_who_was_told_leaves_no_other_unseen(made_of):
+    """One that had the place until this one had gone to sleep: the next to take it was not seen."""
+    run = made_of(lambda raws: threading.get_ident())
+    main, pipes = threading.get_ident(), [os.pipe(), os.pipe()]
+    for _, told in pipes:
+        os.set_blocking(told, False)
+    try:
+        assert run([]) == main
+        before = signal.set_wakeup_fd(pipes[0][1])
+        assert before == interruptible._watches[0].told
+        time.sleep(15 * interruptible.TICK_SECONDS)
+        assert signal.set_wakeup_fd(before) == pipes[0][1]
+        assert run([]) == main
+        signal.set_wakeup_fd(pipes[1][1])
+        end = time.monotonic() + 5
+        while run([]) == main and time.monotonic() < end:
+            time.sleep(0.005)
+        assert run([]) != main
+    finally:
+        signal.set_wakeup_fd(-1)
+        for both in pipes:
+            for fd in both:
+                os.close(fd)
+    assert run([]) == main and nobody_is_told()
+
+
 def raised_in(function):
     try:
         function()

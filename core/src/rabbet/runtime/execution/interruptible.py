@@ -213,8 +213,7 @@ class Watch:
             self.sure = False
             _signal.set_wakeup_fd(before)
             return False
-        if before == -1:
-            self.wake()
+        self.wake()  # it may sleep although it had the place: another library has put it back
         self.sure = True
         return True
 
@@ -239,7 +238,7 @@ class Watch:
                 self.sure = False
                 quiet = 0 if self.wanted or self.table is not self.spare else quiet + 1
                 self.wanted = False
-                if quiet == QUIET_TICKS and self.ask_main_thread():
+                if quiet >= QUIET_TICKS and self.ask_main_thread():
                     quiet = None
 
     def ask_main_thread(self) -> bool:
