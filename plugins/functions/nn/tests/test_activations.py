@@ -89,6 +89,12 @@ def test_derivative_is_finite_and_right(name):
     )
 
 
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_unknown_values_stay_unknown(name, dtype):
+    assert np.isnan(getattr(nn, name)(np.array([np.nan], dtype))).all()
+
+
 @pytest.mark.parametrize("name", ["relu", "relu6", "hard_sigmoid", "hard_silu", "hard_tanh", "gelu"])
 def test_nan_stays_nan(name):
     found = np.asarray(getattr(nn, name)(np.array([np.nan, np.inf], np.float32)))

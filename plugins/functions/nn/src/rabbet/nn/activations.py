@@ -333,7 +333,7 @@ def sparse_plus(x: Value) -> Value:
       Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = as_float("sparse_plus", x, with_number=True)
-    inside = lax.select(lax.lt(lax.abs(x), 1.0), x, lax.full_like(x, 1))  # the square may be infinite
+    inside = lax.select(lax.ge(lax.abs(x), 1.0), lax.full_like(x, 1), x)  # the square may be infinite
     between = lax.mul(lax.square(lax.add(inside, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
 
