@@ -258,6 +258,26 @@ def test_a_library_that_puts_back_who_was_told_leaves_no_other_unseen(made_of):
     assert run([]) == main and nobody_is_told()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system that does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_signals_of_a_forked_child_are_not_told_to_its_parent(made_of, handler):
+    def plain(raws):
+        child = os.fork()
+        if not child:
+            before = signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGUSR1, lambda number, frame: None)
+            signal.raise_signal(signal.SIGUSR1)
+            os._exit(before != -1)
+        assert os.waitpid(child, 0)[1] == 0
+        time.sleep(0.05)
+        return goes_on(raws)
+
+    handler(lambda number, frame: None)
+    assert made_of(plain)([]) is True
+    assert nobody_is_told()
+
+
+
 def raised_in(function):
     try:
         function()

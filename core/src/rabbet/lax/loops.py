@@ -154,6 +154,11 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
             if not more:
                 return init_val
             init_val = body_fun(init_val)
+    return _repeat_staged(what, cond_fun, body_fun, init_val)
+
+
+def _repeat_staged(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """``repeat`` by the primitive."""
     init, treedef = flat_operands(init_val)
     in_tree = tree.tuple_of([treedef])
     body, leaves = stage_loop_body(what, body_fun, init, in_tree, takes_cells=True)
@@ -171,7 +176,7 @@ def repeat(what: str, cond_fun: Callable, body_fun: Callable, init_val: Any) -> 
     if threading:
         if any(t.written for t in test.touched):
             raise TypeError(f"while_loop: {describe_function(cond_fun)} writes to a Ref; only the body may")
-        contents, val = repeat(
+        contents, val = _repeat_staged(
             what,
             named_like(lambda state: threading.run(state[0], cond_fun, state[1])[0], cond_fun),
             named_like(lambda state: threading.run(state[0], body_fun, state[1])[::-1], body_fun),

@@ -7,7 +7,8 @@ thread that has a loop with an unknown number of steps, there are two ways:
 - Loops that can be stopped (``rabbet.lowering.stop_flag``) run on the main thread. When a signal comes,
   Python's handler in C wakes a thread, which sets a flag that the loop reads. The program ends at once; its
   results are dropped, and Python handles the signal. If the handler raises nothing, the program runs again;
-  so what it may call of Python are functions without effects.
+  so what it may call of Python are functions without effects. While one such program follows another, who is
+  to be woken is not asked for again: a library that takes that place in between is seen within 20 ms.
 - Other programs run on a helper thread, and the main thread waits where a signal can wake it. Changing
   threads costs 8 to 50 us. When a signal raises, the program is left to finish by itself.
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _idle: list = []
 _watches: list = []
+_at_fork: list = []
 GIVEN_UP_SECONDS = 5.0  # for what was told to end
 LOOK_SECONDS = 0.5  # until a signal that did not wake the main thread is seen
 nothing: Any = type(None)
@@ -187,6 +189,18 @@ def table(entries: np.ndarray, device: Any) -> Any:
     return adapter.put(entries, ShapedArray((2,), "bool"), device, private=True)
 
 
+def forked() -> None:
+    """In the child of a fork, which has the pipe of a watch and not its thread: it has none."""
+    for watch in _watches:
+        watch.sure = False
+        before = _signal.set_wakeup_fd(-1)
+        if before not in (-1, watch.told):
+            _signal.set_wakeup_fd(before)
+        os.close(watch.told)
+        os.close(watch.hears)
+    _watches.clear()
+
+
 class Watch:
     """A thread that stops the program of the main thread when a signal comes.
 
@@ -203,6 +217,9 @@ class Watch:
         os.set_blocking(self.told, False)
         self.give_back: Any = None
         _thread.start_new_thread(self.serve, ())
+        if not _at_fork and hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=forked)
+            _at_fork.append(forked)
         _watches.append(self)
 
     def listens(self) -> bool:

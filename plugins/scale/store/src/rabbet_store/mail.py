@@ -86,15 +86,19 @@ class Mail:
         """
         said = f"{name} {content.size} {code(self.secret, content.data)}".encode()
         try:
-            with socket.create_connection(self.addresses[target], TALK_SECONDS) as way:
+            way = socket.create_connection(self.addresses[target], TALK_SECONDS)
+        except OSError as error:
+            raise CheckpointError(f"process {target} does not take copies: {error}") from error
+        try:
+            with way:
                 nonce = line_of(way)
                 way.sendall(said + b" " + code(self.secret, nonce + said).encode() + b"\n")
                 for start in range(0, content.size, PIECE):
                     way.sendall(content[start : start + PIECE].data)
                 way.settimeout(TALK_SECONDS + content.size / SLOWEST)
                 answer = line_of(way)
-        except OSError as error:
-            raise CheckpointError(f"process {target} does not take copies: {error}") from error
+        except OSError as error:  # it was reset, for example, as what is refused is not read to its end
+            raise CheckpointError(f"process {target} could not write a copy: {error}") from error
         if answer != DONE:
             said = answer.decode(errors="replace").strip() or "it closed the connection"
             raise CheckpointError(f"process {target} could not write a copy: {said}")
