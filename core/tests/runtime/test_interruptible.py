@@ -277,7 +277,6 @@ def test_signals_of_a_forked_child_are_not_told_to_its_parent(made_of, handler):
     assert nobody_is_told()
 
 
-
 def raised_in(function):
     try:
         function()
