@@ -2,6 +2,7 @@
 program.
 """
 
+import pickle
 import signal
 
 import numpy as np
@@ -260,6 +261,10 @@ def test_a_pass_shows_what_it_is():
     p = make("named", doc="one sentence", platforms=("tpu",))
     assert (p.name, p.doc, p.platforms) == ("named", "one sentence", ("tpu",))
     assert "named" in repr(p) and "function" not in repr(p)
+
+
+def test_core_s_own_pass_pickles_as_do_programs_that_keep_it():
+    assert pickle.loads(pickle.dumps(pipeline.DEAD_CODE)) == pipeline.DEAD_CODE
 
 
 # ---------------------------------------------------------------------------------------------- dead code

@@ -97,9 +97,12 @@ class Pass:
         return whole_run(self, jaxpr, PassContext(context) if type(context) is str else context)
 
 
-DEAD_CODE = Pass(
-    "dead-code", lambda jaxpr, context: eliminate_dead_code(jaxpr), doc="drop what no output needs"
-)
+def without_dead_code(jaxpr: Jaxpr, context: PassContext) -> Jaxpr:
+    """``DEAD_CODE``'s rewrite: a named function, since programs that were run through passes are pickled."""
+    return eliminate_dead_code(jaxpr)
+
+
+DEAD_CODE = Pass("dead-code", without_dead_code, doc="drop what no output needs")
 
 
 def no_plugins() -> Any:
