@@ -17,7 +17,7 @@ class Compile(BuildHookInterface):
             return
         folder = Path(self.root) / "src" / "rabbet_native"
         source, library = folder / "_frames.c", folder / f"_frames{sysconfig.get_config_var('EXT_SUFFIX')}"
-        if not is_newer(library, source) and not compiled(source, library):
+        if not is_newer(library, [source, folder / "_arrays.h"]) and not compiled(source, library):
             return
         build_data["artifacts"].append(f"/src/rabbet_native/{library.name}")
         build_data["pure_python"] = False
@@ -26,8 +26,8 @@ class Compile(BuildHookInterface):
         build_data["tag"] = f"{python}-{python}-{platform}"
 
 
-def is_newer(library: Path, source: Path) -> bool:
-    return library.exists() and library.stat().st_mtime > source.stat().st_mtime
+def is_newer(library: Path, sources: list[Path]) -> bool:
+    return library.exists() and library.stat().st_mtime > max(one.stat().st_mtime for one in sources)
 
 
 def compiled(source: Path, library: Path) -> bool:
