@@ -113,7 +113,7 @@ class Pullback:
             "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
         )
         # Of an output without derivatives, an integer, anything of its own type is as good as a float0.
-        wanted = [tangent_aval(a) for a in self.out_avals]
+        wanted = [tangent_aval(a).cotangent for a in self.out_avals]
         cotangents = [
             zero_tangent(a) if a.dtype != w.dtype and aval_of(ct).strong() == a.strong() else taken(ct)
             for ct, a, w in zip(leaves, self.out_avals, wanted, strict=True)
