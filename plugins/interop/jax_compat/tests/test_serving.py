@@ -194,6 +194,45 @@ def test_python_beside_arrays(child):
     assert out.splitlines() == ["True", "True", results, "[2. 2.]"]
 
 
+def test_promises_of_python_beside_arrays_are_checked(child):
+    out = child(
+        """
+        import jax, jax.numpy as jnp
+        from jax.experimental import colocated_python as colocated
+
+        @colocated.colocated_python
+        def double(x, by=2):
+            return x * by
+
+        x = jnp.arange(3)
+        spec = jax.ShapeDtypeStruct((3,), "int32")
+        told = double.specialize(in_specs=((spec,), {}), out_specs_fn=lambda x: x)
+        print(told(x), told.specialize(devices=jax.devices()[:1])(x))
+        print(double.specialize(in_specs=(spec,))(x))
+        for call in (
+            lambda: told(jnp.arange(4)), lambda: told(x, by=3), lambda: told(x + 0.5),
+            lambda: double.specialize(out_specs_fn=lambda x: jax.ShapeDtypeStruct((2,), "int32"))(x),
+            lambda: double.specialize(out_specs_fn=lambda x: [x])(x),
+            lambda: told.specialize(in_specs=((spec,), {})),
+        ):
+            try:
+                print("missed", call())
+            except ValueError as error:
+                print(str(error)[:60])
+        """
+    )
+    assert out.splitlines() == [
+        "[0 2 4] [0 2 4]",
+        "[0 2 4]",
+        "colocated_python: leaf 0 of the arguments of double is i32[4",
+        "colocated_python: the arguments of double are PyTreeDef(((*,",
+        "colocated_python: leaf 0 of the arguments of double is f32[3",
+        "colocated_python: leaf 0 of the results of double is i32[3],",
+        "colocated_python: the results of double are PyTreeDef(*), an",
+        "colocated_python: double has in_specs already",
+    ]
+
+
 def test_python_ints_beside_narrower_arrays_are_taken_modulo(child):
     out = child(
         """

@@ -60,7 +60,10 @@ def test_a_process_that_ends_is_named(other):
         with pytest.raises(transfer.TransferError, match="has ended") as raised:
             connection.pull(2, [spec((4,))])
         assert address in str(raised.value)
-    with transfer.start_transfer_server() as own, pytest.raises(transfer.TransferError, match="no transfer server"):
+    with (
+        transfer.start_transfer_server() as own,
+        pytest.raises(transfer.TransferError, match="no transfer server"),
+    ):
         own.connect(address)
 
 

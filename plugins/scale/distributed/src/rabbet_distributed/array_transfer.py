@@ -134,7 +134,9 @@ class TransferServer:
             self.close()
             raise TransferError(f"start_transfer_server: cannot listen at {shown(place)}: {error}") from None
         for listener in self._listeners:
-            threading.Thread(target=self._accept, args=(listener,), name="rabbet transfer", daemon=True).start()
+            threading.Thread(
+                target=self._accept, args=(listener,), name="rabbet transfer", daemon=True
+            ).start()
 
     def address(self) -> str:
         """``host:port`` at which it listens, which ``connect`` takes."""
