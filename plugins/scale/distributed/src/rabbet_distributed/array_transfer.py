@@ -134,9 +134,7 @@ class TransferServer:
             self.close()
             raise TransferError(f"start_transfer_server: cannot listen at {shown(place)}: {error}") from None
         for listener in self._listeners:
-            threading.Thread(
-                target=self._accept, args=(listener,), name="rabbet transfer", daemon=True
-            ).start()
+            started(self._accept, listener)
 
     def address(self) -> str:
         """``host:port`` at which it listens, which ``connect`` takes."""
@@ -209,7 +207,7 @@ class TransferServer:
                 sock, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(sock,), name="rabbet transfer", daemon=True).start()
+            started(self._serve, sock)
 
     def _serve(self, sock: socket.socket) -> None:
         """Answer one connection until it ends."""
@@ -354,6 +352,11 @@ class TransferConnection:
         """End the connection; its pulls fail from then on."""
         self._dead = self._dead or "the connection was closed"
         ended(self._ways)
+
+
+def started(function: Any, *args: Any) -> None:
+    """Call a function in a thread that ends with the process."""
+    threading.Thread(target=function, args=args, name="rabbet transfer", daemon=True).start()
 
 
 def ended(ways: list[SignedConnection]) -> None:

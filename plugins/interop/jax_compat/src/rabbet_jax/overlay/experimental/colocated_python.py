@@ -126,13 +126,14 @@ def agree(who, what, word, values, specs):
     for i, (x, spec) in enumerate(zip(have, wanted, strict=True)):
         if np.shape(x) != tuple(spec.shape) or rb.typeof(x).dtype != spec.dtype:
             raise ValueError(
-                f"colocated_python: leaf {i} of the {what} of {who} is {rb.typeof(x).str_short()}, and {word} "
-                f"says {rb.typeof(rb.ShapeDtypeStruct(spec.shape, spec.dtype)).str_short()}"
+                f"colocated_python: leaf {i} of the {what} of {who} is {rb.typeof(x).str_short()}, and "
+                f"{word} says {rb.typeof(rb.ShapeDtypeStruct(spec.shape, spec.dtype)).str_short()}"
             )
         place = getattr(spec, "sharding", None)
         if place is not None and isinstance(x, Array) and not x.sharding.is_equivalent_to(place, x.ndim):
             raise ValueError(
-                f"colocated_python: leaf {i} of the {what} of {who} lies on {x.sharding}, and {word} says {place}"
+                f"colocated_python: leaf {i} of the {what} of {who} lies on {x.sharding}, and {word} says "
+                f"{place}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Arrays from one process to another that is in no job with it: a server that offers, a connection that pulls.
+"""Arrays from one process to another, in no job together: a server offers them, a connection pulls.
 
 Values go through the host's memory and a TCP connection whose messages carry a code made with the job's
 secret (``RABBET_JOB_SECRET``).
