@@ -12,7 +12,7 @@ from rabbet.extend.primitive import tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes, with_refs
-from rabbet_autodiff.functions import aval_of, given_back, taken
+from rabbet_autodiff.functions import StandIn, aval_of, given_back, taken
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -130,7 +130,8 @@ class Pullback:
         """The values that the forward pass kept, and everything else."""
         if self.parts is None:
             program, values = self.recording.program()
-            kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
+            # A compiled function may keep this, and `fun` may close over values of its trace.
+            kept = StandIn(self.fun), self.out_tree, self.in_tree, self.out_avals, self.primals
             self.parts = values, Closed(self.recording._replace(equations=[]), program, kept)
         return self.parts
 
