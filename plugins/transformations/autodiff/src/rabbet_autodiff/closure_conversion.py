@@ -53,7 +53,8 @@ def closure_convert(
     # The converted function outlives the transformations around it where a rule keeps it: it holds neither
     # what was hoisted nor `fun`, which closes over that.
     staying = [None if h else c for c, h in zip(captured, hoisted, strict=True)]
-    count, out_tree, named = len(example_args), flat.out_tree, StandIn(fun)
+    count, out_tree = len(example_args), flat.out_tree
+    named: Any = StandIn(fun)
 
     def converted_fun(*args: Value | dict[Any, Any]) -> Value | dict[Any, Any]:
         if len(args) != count + sum(hoisted):
