@@ -28,7 +28,7 @@ class FrameParts(NamedTuple):
         ``[specs, assemble, None]``, where ``assemble`` is called with the list of arrays, is ``tuple`` or
         ``list``, or has the ``structure`` of the result. Where there is only ``run``, the others are None.
       settings: ``traced_key`` is an attribute of it.
-      evaluation: ``context.interpreter`` while operations are executed at once.
+      evaluation: the interpreter of the thread while operations are executed at once.
       traced: ``(*args, **kwargs)``, under any other interpreter.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is neither an array nor one of the ``converted`` types.
