@@ -321,16 +321,16 @@ def step_of(x: str, y: str, needed: set[Any]) -> Any:
 
 
 def apart(x: str, y: str, needed: set[Any], result: str) -> tuple[int, int]:
-    """How far the dimensions of a product of two terms are from their order in the result: how many outer
-    ones are not in place, and how many pairs are in the other order. Of the two orders of the operands the
-    nearer one needs the smaller transposition, or none.
+    """How far the dimensions of a product of two terms are from their order in the result: how many pairs are
+    in the other order, and how many are behind the first that is out of place. Of the two orders of the
+    operands the nearer one needs the smaller transposition, or none.
     """
     letters = [c for c in step_of(x, y, needed)[1] if c in result]
     wanted = sorted(letters, key=result.index)
     places = [result.index(c) for c in letters]
     pairs = sum([a > b for k, b in enumerate(places) for a in places[:k]])
     inner = next((k for k, (a, b) in enumerate(zip(letters, wanted)) if a != b), len(letters))
-    return len(letters) - inner, pairs
+    return pairs, len(letters) - inner
 
 
 # ---------------------------------------------------------------------------------------------- the work
