@@ -16,6 +16,7 @@ def equations(subscripts, **sizes):
     return str(rb.make_jaxpr(lambda *xs: rnp.einsum(subscripts, *xs))(*arrays))
 
 
+@pytest.mark.needs("jit")
 @pytest.mark.parametrize(
     ("subscripts", "transposes"),
     [
@@ -42,6 +43,7 @@ def test_values(subscripts):
     np.testing.assert_allclose(found, np.einsum(subscripts, *arrays), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.needs("jit")
 def test_each_operand_keeps_its_precision():
     """The first one's goes with it where the operands change places."""
     x, y = rnp.ones((2, 3)), rnp.ones((3, 4))
