@@ -124,7 +124,7 @@ def test_half_types_at_infinity(name, dtype):
     assert np.isfinite(np.asarray(rb.vmap(rb.grad(named(name)))(ends)).astype("f8")).all()
 
 
-WAYS = {"reverse": rb.grad, "forward": rb.jacfwd}
+WAYS = {"reverse": "grad", "forward": "jacfwd"}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -140,7 +140,7 @@ def test_gelu_far_out_has_its_slope_and_its_tail(approximate, way):
     slope[wide > 50] = 1
     value[wide > 50] = x[wide > 50]
     np.testing.assert_allclose(gelu(x), value, rtol=2e-5, atol=1e-36)
-    np.testing.assert_allclose(rb.vmap(WAYS[way](gelu))(x), slope, rtol=2e-5, atol=1e-36)
+    np.testing.assert_allclose(rb.vmap(getattr(rb, WAYS[way])(gelu))(x), slope, rtol=2e-5, atol=1e-36)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -148,5 +148,5 @@ def test_the_slope_of_squareplus_far_out(way):
     x = np.array([-1e18, -1e15, -1e13, -1e12, -1e6, -2, -1, 0, 1, 2, 1e6, 1e19, 1e38, 3e38], "float32")
     wanted = squareplus(x.astype("float64"))
     np.testing.assert_allclose(nn.squareplus(x), wanted[0], rtol=1e-6)
-    np.testing.assert_allclose(rb.vmap(WAYS[way](nn.squareplus))(x), wanted[1], rtol=1e-6)
-    np.testing.assert_allclose(WAYS[way](nn.squareplus, 1)(np.float32(-1e9), 4.0), 2.5e-10, rtol=1e-6)
+    np.testing.assert_allclose(rb.vmap(getattr(rb, WAYS[way])(nn.squareplus))(x), wanted[1], rtol=1e-6)
+    np.testing.assert_allclose(getattr(rb, WAYS[way])(nn.squareplus, 1)(np.float32(-1e9), 4.0), 2.5e-10, rtol=1e-6)

@@ -106,14 +106,15 @@ def specialized(call, who, *known, in_specs=None, out_specs_fn=None, devices=Non
             of = lambda x: rb.ShapeDtypeStruct(np.shape(x), rb.typeof(x).dtype, sharding=place(x))
             specs, more = tree.map(of, (args, kwargs))
             agree(who, "results", "out_specs_fn", result, out_specs_fn(*specs, **more))
+        allowed = set(group or ())
         for x in tree.leaves(result) if group is not None else ():
-            if isinstance(x, Array) and not x.sharding.device_set <= set(group):
+            if isinstance(x, Array) and not x.sharding.device_set <= allowed:
                 raise ValueError(
                     f"colocated_python: {who} returned an array on {x.sharding}, and its devices are {group}"
                 )
         return result
 
-    checked.specialize = functools.partial(specialized, call, who, *promises)
+    checked.specialize = functools.partial(specialized, call, who, *promises)  # type: ignore[attr-defined]
     return checked
 
 
