@@ -428,8 +428,6 @@ class Function:
 
     def _literal(self, literal: Literal) -> Any:
         value, aval = literal.value, literal.aval
-        if aval.shape:
-            return self.constant(value, aval)
         key = repr(value) if value == 0 else value, aval  # 0.0 and -0.0 are equal as keys
         name = self._literals.get(key)
         if name is None:

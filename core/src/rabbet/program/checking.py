@@ -78,7 +78,7 @@ def _define(v: Any, defined: set[Any], what: str) -> None:
 
 def _check_use(v: Any, defined: set[Any], what: str) -> None:
     if type(v) is Literal:
-        if not isinstance(v.aval, ShapedArray) or not _is_written(v.value, v.aval.shape):
+        if not isinstance(v.aval, ShapedArray) or v.aval.shape or not _is_number(v.value):
             raise JaxprTypeError(f"{what} has a literal that is not a scalar: {v!r}")
     elif type(v) is not Var:
         raise JaxprTypeError(f"{what} reads {v!r}, which is neither a variable nor a literal")
@@ -86,14 +86,9 @@ def _check_use(v: Any, defined: set[Any], what: str) -> None:
         raise JaxprTypeError(f"{what} reads {v!r} before it is defined")
 
 
-def _is_written(value: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a number, or after the passes a NumPy array, is what a literal of this shape stands for."""
-    if isinstance(value, np.ndarray):
-        return value.shape == shape
-    return not shape and _is_number(value)
-
-
 def _is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
     return python_scalars.is_python_scalar(value) or isinstance(value, np.generic)
 
 

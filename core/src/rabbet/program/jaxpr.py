@@ -49,8 +49,6 @@ class Var:
 class Literal:
     """A scalar written into a program: ``value`` is a Python or NumPy scalar, ``aval`` its type.
 
-    After the passes a small NumPy array may be one, too.
-
     Example:
       >>> from rabbet.extend.passes import Literal, stage
       >>> program = stage(lambda x: [lax.mul(x, 2.0)], [rb.typeof(1.0)]).jaxpr

@@ -64,8 +64,6 @@ def _letters(n: int) -> str:
 
 
 def _scalar(value: Any, dtype: DType) -> str:
-    if getattr(value, "shape", ()):
-        return str(value.tolist()).replace(" ", "")
     value = value.item() if hasattr(value, "item") else value
     return str(float(value)) if type(value) is int and dtypes.kind(dtype) == "f" else str(value)
 

@@ -59,7 +59,6 @@ def lower_program(
     options: Any = None,
     spread: Any = None,
     symbolic: Any = None,
-    constants: Any = (),
 ) -> Any:
     """Run the passes on a program and write its StableHLO text; see ``compile_program``.
 
@@ -69,8 +68,6 @@ def lower_program(
         that are asked for first, ``lacks(op)``, which says why an operation cannot be written, or None, and
         ``size(op, dimension)``, which writes a dimension as an i32 without dimensions and returns its name.
         Such a program is written, and not compiled.
-      constants: the values of the ``constvars``, NumPy arrays of NumPy's own dtypes, which are then written
-        into the text; else the captured arrays come first among the arguments.
 
     Example:
       >>> from rabbet.extend.backend import lower_program
@@ -89,7 +86,6 @@ def lower_program(
         options=options,
         spread=spread,
         symbolic=symbolic,
-        constants=constants,
     )
 
 

@@ -247,14 +247,13 @@ def test_donating_is_another_program(told):
     assert not x.is_deleted()
 
 
-@pytest.mark.parametrize("x", [np.arange(200, dtype="f4"), np.float32(3)], ids=["large", "scalar"])
-def test_captured_arrays_are_no_part_of_an_equal_program(told, x):
+def test_captured_arrays_are_no_part_of_an_equal_program(told):
     def adding(held):
         return rb.jit(lambda x: lax.add(x, held))
 
-    first, second = adding(rb.device_put(x)), adding(rb.device_put(10 * x))
-    np.testing.assert_array_equal(first(x), 2 * x)
-    np.testing.assert_array_equal(second(x), 11 * x)
+    first, second = adding(rb.device_put(X)), adding(rb.device_put(10 * X))
+    np.testing.assert_array_equal(first(X), 2 * X)
+    np.testing.assert_array_equal(second(X), 11 * X)
     assert compiles(told) <= 1
 
 

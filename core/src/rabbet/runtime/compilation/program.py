@@ -35,7 +35,6 @@ from rabbet.runtime.compilation import (
     multi_process_compilation,
     program_shardings,
 )
-from rabbet.runtime.compilation.kept_arguments import trim, with_constants
 from rabbet.runtime.compilation.program_shardings import Spread
 from rabbet.runtime.execution import dispatch, effects, in_flight, interruptible, multi_process, nan_checks
 from rabbet.runtime.jaxlib import adapter, raw_shards
@@ -80,7 +79,6 @@ def lower(
     options: Any = None,
     spread: Any = None,
     symbolic: Any = None,
-    constants: Any = (),
 ) -> Any:
     """Run the passes and write the module text.
 
@@ -93,8 +91,6 @@ def lower(
       options: compiler options by name, for passes that ask.
       spread: the ``Spread`` of a program for several devices.
       symbolic: what knows the symbolic dimensions of a program that has some.
-      constants: the values of ``jaxpr.constvars``, NumPy arrays, if these are written into the program and no
-        arguments.
     """
     started = time.perf_counter()
     platform, backend = backends.writing_for(platform)
@@ -103,9 +99,19 @@ def lower(
     spread = program_shardings.as_typed(spread, optimized.out_avals)
     optimized = program_shardings.in_asked_memories(spread, optimized)
     passed = time.perf_counter()
-    if len(constants):
-        optimized = with_constants(optimized, constants)
-    kept, count, trimmed = trim(optimized, keep_unused)
+    arguments = [*optimized.constvars, *optimized.invars]
+    kept = tuple(range(len(arguments)))
+    if not keep_unused:
+        used = set(optimized.outvars).union(*[eqn.inputs for eqn in optimized.equations])
+        kept = tuple([i for i, v in enumerate(arguments) if v in used])
+    trimmed = type(optimized)(
+        [arguments[i] for i in kept],
+        optimized.outvars,
+        optimized.equations,
+        (),
+        optimized.effects,
+        optimized.name,
+    )
     place = {old: new for new, old in enumerate(kept)}
     given = tuple([place[i] for i in donated if i in place])
     ins, outs = ((), ()) if spread is None else program_shardings.attributes_of(spread, trimmed, kept)
@@ -140,7 +146,7 @@ def lower(
         kept=kept,
         donated=given,
         out_avals=optimized.out_avals,
-        keeps_all=len(kept) == count,
+        keeps_all=len(kept) == len(arguments),
         effects=optimized.effects,
         pass_seconds=passed - started,
         seconds=finished - passed,

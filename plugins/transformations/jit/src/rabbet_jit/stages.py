@@ -26,12 +26,10 @@ from rabbet_jit.argument_shardings import nameless_group, refit, spread_for
 from rabbet_jit.compiler_statistics import Measures
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.result_assembly import assembler
-from rabbet_jit.small_constants import written
+from rabbet_jit.scalar_constants import with_scalars_written
 from rabbet_jit.stage_base import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rabbet import Device
     from rabbet.extend.passes import Equation
     from rabbet.extend.sharding import DeviceGroup, Sharding, Spread
@@ -110,11 +108,8 @@ class Lowered(Stage):
 
     def __init__(self, traced: Any, platform: Any) -> None:
         program, self.spread = traced.program, traced.spread
-        body = consts_as_inputs(program.closed)
-        constants: Sequence[Any] = ()
         if self.spread is None:
-            closed, body, constants = written(program.closed)
-            program = program._replace(closed=closed)
+            program = program._replace(closed=with_scalars_written(program.closed))
         super().__init__(traced.asked, traced.signature, program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
@@ -125,14 +120,13 @@ class Lowered(Stage):
         if platform is None and place is not None:
             platform = place.platform
         self.lowering = lower_program(
-            body,
+            consts_as_inputs(closed),
             platform,
             self.program.name,
             donated=self.donated,
             keep_unused=self.asked.keep_unused,
             options=self.asked.options,
             spread=self.spread,
-            constants=constants,
         )
         program_warnings.of_captured(self.fun_name, closed.consts)
         program_warnings.of_donated(self, offset)

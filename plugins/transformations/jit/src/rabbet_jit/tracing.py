@@ -26,7 +26,7 @@ from rabbet.extend.sharding import Sharding
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.tree import keystr, leaf_path
 
-from rabbet_jit import small_constants
+from rabbet_jit import scalar_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,14 +71,14 @@ def trace(fun: Callable[..., Any], signature: Any, avals: Sequence[ShapedArray],
     flat.__name__ = name
     named_like(flat, fun, signature.name_of, may_be_static=True)
     jaxpr, consts = _depth.nested(fun, stage, flat, avals, name, touched)
-    inside = small_constants.made_inside(consts)
+    inside = scalar_constants.made_inside(consts)
     # A captured NumPy array is what it was when the function was traced, whatever is written to it later; and
     # the program keeps a captured array whatever becomes of the user's.
     # What stands for an array, as a result, is enough for the types of the results.
     closed = ClosedJaxpr(
         jaxpr, [c if type(c) is ShapeDtypeStruct else array_or_tracer(c, captured=True) for c in consts]
     )
-    small_constants.remember(closed.consts, inside)
+    scalar_constants.remember(closed.consts, inside)
     return Program(closed, out_tree, name, any(is_tracer(c) for c in consts), written, tuple(touched))
 
 
