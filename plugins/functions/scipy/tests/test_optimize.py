@@ -26,8 +26,12 @@ def flat(x):
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_minima(method, dtype):
+    # Neighbours in single precision lie 6e-8 apart near 1, and the largest curvature of Rosenbrock's
+    # function there is over 1,000: between two of them the gradient changes by over 6e-5, so that 1e-5 is
+    # met by luck of the rounding, and on some processors never.
+    tol = 2e-4 if dtype == "float32" else 1e-5
     for function, n, bound in ((rosenbrock, 4, 1e-4), (himmelblau, 2, 1e-5), (flat, 2, 0.05)):
-        out = rb.jit(lambda x, f=function: minimize(f, x, method=method))(rnp.zeros(n, dtype))
+        out = rb.jit(lambda x, f=function: minimize(f, x, method=method, tol=tol))(rnp.zeros(n, dtype))
         wanted = scipy.optimize.minimize(
             lambda x, f=function: float(f(x)), np.zeros(n), method="BFGS", options={"gtol": 1e-7}
         )
@@ -36,7 +40,7 @@ def test_minima(method, dtype):
         assert bool(out.success)
         assert int(out.status) == 0
         np.testing.assert_allclose(out.x, wanted.x, atol=bound)
-        assert float(rnp.abs(out.jac).max()) <= 1e-5 or method == "L-BFGS"
+        assert float(rnp.abs(out.jac).max()) <= tol or method == "L-BFGS"
         # About as much work as SciPy's.
         assert int(out.nit) <= 1.5 * wanted.nit + 5
         assert (out.hess_inv is None) == (method == "L-BFGS")
