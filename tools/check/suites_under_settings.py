@@ -2,11 +2,15 @@
 
 A test may break a setting by what it writes itself, such as ``float32 + int32`` under strict promotion. So a
 failure counts only where the innermost line outside of core's operators is the library's, or where the
-numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`. A suite under
-one setting takes minutes: the environment `suites` runs them all, at night.
+numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`.
+
+One process for each package and setting, with one row of each test (`--rows`) and without most of XLA's
+optimizations, which these settings do not touch. The environment `suites` runs them all in some hours, at
+night. What it writes ends with a table of counts.
 
     python tools/check/suites_under_settings.py plugins/functions/nn plugins/functions/image
-    python tools/check/suites_under_settings.py --settings debug_nans=1 --all
+    python tools/check/suites_under_settings.py --settings debug_nans=1 --rows 3 --all
+    python tools/check/suites_under_settings.py --failures plugins/functions/numpy     # those of tests, too
 """
 
 import argparse
@@ -14,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,19 +58,38 @@ def is_of_library(place, error):
     return "/tests/" not in place and "src/" in place and "TransferError" not in error
 
 
+def counts(text):
+    """``{"passed": 12, "skipped": 1, ...}`` of the last line of a report."""
+    last = (text.strip().splitlines() or [""])[-1]
+    return {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)\b", last)}
+
+
 def report(suite, setting, options):
-    """Print what came of one suite under one setting; how many failures are the library's."""
+    """Run one suite under one setting and print what came of it; the counts of its last line, with
+    ``"library"``: how many failures are the library's.
+    """
     name, _, value = setting.partition("=")
-    environment = {**os.environ, f"RABBET_{name.upper()}": value, "RABBET_TRACEBACK": "full"}
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-m", "not exhaustive", suite, *options]
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+    own = {f"RABBET_{name.upper()}": value, "RABBET_TRACEBACK": "full", "RABBET_TEST_ROWS": str(options.rows)}
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    command += ["-m", "not exhaustive", suite, *options.pytest]
+    environment = {**os.environ, "XLA_FLAGS": flags, **own}
+    try:
+        run = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+            timeout=options.timeout,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        print(f"{suite} {setting}: not done after {options.timeout} s", flush=True)
+        return {"library": 1}
     found = failures(run.stdout)
-    own = [one for one in found if is_of_library(*one[1:])]
+    ours = [one for one in found if is_of_library(*one[1:])]
     last = run.stdout.strip().splitlines()[-1:] or [run.stderr.strip()[-100:]]
-    print(f"{suite} {setting}: {last[0]}; {len(own)} in the library", flush=True)
-    for test, place, error in own:
-        print(f"  {test}\n    {place}: {error}")
-    return len(own) if run.returncode in (0, 1) else max(len(own), 1)  # others: no tests ran, or not all
+    print(f"{suite} {setting}: {last[0]}; {len(ours)} in the library", flush=True)
+    for test, place, error in found if options.failures else ours:
+        print(f"  {test}\n    {place}: {error}", flush=True)
+    whole = run.returncode in (0, 1, 5)  # 5: no test of this package runs here
+    return {**counts(run.stdout), "library": len(ours) if whole else max(len(ours), 1)}
 
 
 def main():
@@ -73,12 +97,27 @@ def main():
     parser.add_argument("suites", nargs="*", help="folders of packages, as plugins/functions/nn")
     parser.add_argument("--all", action="store_true", help="every package of plugins/")
     parser.add_argument("--settings", nargs="+", default=SETTINGS, metavar="NAME=VALUE")
-    args, options = parser.parse_known_args()
+    parser.add_argument("--rows", type=int, default=1, help="of each test with parameters (1)")
+    parser.add_argument("--timeout", type=int, default=1800, help="seconds for each process (1800)")
+    parser.add_argument("--failures", action="store_true", help="print the failures of tests' own lines, too")
+    options, options.pytest = parser.parse_known_args()
     every = sorted(str(p.parent.relative_to(ROOT)) for p in ROOT.glob("plugins/*/*/tests"))
-    suites = every if args.all else args.suites
+    suites = every if options.all else options.suites
     if not suites:
         parser.error("name folders of packages, or --all")
-    return 1 if sum(report(s, setting, options) for s in suites for setting in args.settings) else 0
+    library = 0
+    table = []
+    for setting in options.settings:
+        sums = Counter()
+        for suite in suites:
+            sums.update(report(suite, setting, options))
+        library += sums["library"]
+        failed = sums["failed"] + sums["error"] + sums["errors"]
+        columns = (setting, len(suites), sums["passed"], sums["skipped"], failed, sums["library"])
+        table.append(f"| {' | '.join(map(str, columns))} |")
+    print("\n| setting | packages | passed | skipped | failed | in the library |\n|---|---|---|---|---|---|")
+    print("\n".join(table))
+    return 1 if library else 0
 
 
 if __name__ == "__main__":

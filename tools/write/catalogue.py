@@ -16,7 +16,7 @@ CATALOGUE = ROOT / "core/src/rabbet/plugins/catalogue.json"
 FOLDERS = "plugins/*/*/pyproject.toml", "pjrt_*/pyproject.toml"
 GROUPS = (
     "rabbet.api", "rabbet.backends", "rabbet.calls", "rabbet.commands", "rabbet.custom_rules",
-    "rabbet.dtypes", "rabbet.groups", "rabbet.hooks", "rabbet.loops", "rabbet.passes",
+    "rabbet.dtypes", "rabbet.frames", "rabbet.groups", "rabbet.hooks", "rabbet.loops", "rabbet.passes",
     "rabbet.settings",
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ from rabbet.rules.rule_sets import forget_lookups
 from rabbet.runtime import host_programs
 from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.evaluation import EVALUATION, default_moves
-from rabbet.runtime.execution import nan_checks
+from rabbet.runtime.execution import frames, nan_checks
 from rabbet.runtime.housekeeping import clear_caches
 from rabbet.runtime.platforms import backends, hook_calls
 from rabbet.trace.tracer import Tracer
@@ -57,6 +57,7 @@ def compose() -> None:
     config.watch("enable_checks", check_rules)
     plugin_functions.use_finder(lax_function, lax_names)
     plugin_functions.use_loops(find_loops)
+    frames.find_frames(find_frames)
     extended_dtypes.use_batching(standard.batch, batching.move_axis, lax.reshape)
     dtype_codes.use_operations(lax)
     host_formats.evaluate_with(host_programs.evaluate)
@@ -321,6 +322,11 @@ def find_rule_sets(table: str) -> list[RuleSet] | tuple[Any, ...]:
 def find_loops() -> tuple[list[Any], list[str]]:
     """What installed packages have for loops that keep few states, and which packages of Rabbet's do."""
     return manager().objects("rabbet.loops"), sorted(set(providers("rabbet.loops").values()))
+
+
+def find_frames() -> list[Any]:
+    """What installed packages make frames of compiled functions with."""
+    return manager().objects("rabbet.frames")
 
 
 def find_passes() -> list[Pass]:

@@ -92,6 +92,9 @@ CORE_SETTINGS = (
     Setting("traceback", "fold", choice("fold", "full", "mark", "cause"), lenient=True,
             doc="What becomes of Rabbet's own frames in tracebacks: fold hides them, full shows them, mark "
             "tells pytest and IPython to hide them, cause hides them; the error's cause then has them all."),
+    Setting("native", True, boolean,
+            doc="Let an installed package make the call of compiled functions, in C for example; read when "
+            "jit is called."),
     Setting("cpu_asynchronous", False, boolean,
             doc="Let calls on CPU return before their result is there; read when the CPU client is made."),
     Setting("numpy_dtype_promotion", "standard", choice("standard", "strict"), traced=True, jax=True,

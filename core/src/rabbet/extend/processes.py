@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rabbet.errors import PluginError
+from rabbet.runtime.arrays.own_parts import copies_of_parts
 from rabbet.runtime.execution.multi_process import Overseer, set_overseer
 from rabbet.runtime.jaxlib.coordination import Store, connect, cpu_collectives, split_address, start_service
 from rabbet.runtime.platforms.backends import default_registry
@@ -66,6 +67,7 @@ __all__ = [
     "Store",
     "configure_client",
     "connect",
+    "copies_of_parts",
     "cpu_collectives",
     "set_overseer",
     "split_address",

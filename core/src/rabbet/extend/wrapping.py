@@ -14,8 +14,10 @@ from rabbet.messages.second_names import second_names
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import enter_scope, is_internal, leave_scope, short_path, stacklevel
 from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
+from rabbet.runtime.execution.frames import FrameParts, offered_frame
 
 __all__ = [
+    "FrameParts",
     "WholeTraceback",
     "check_in_the_end",
     "comparable",
@@ -27,6 +29,7 @@ __all__ = [
     "leave_scope",
     "look_again",
     "name_of",
+    "offered_frame",
     "operation_attributes",
     "rank_promotion",
     "second_names",

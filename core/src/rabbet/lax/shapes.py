@@ -14,6 +14,7 @@ from rabbet.lax.array_types import ArrayLike
 from rabbet.lax.broadcasting import broadcast_in_dim, sizes_of
 from rabbet.primitives import shape as _shape
 from rabbet.primitives.checks import axis_in_range
+from rabbet.primitives.zeros import padding
 from rabbet.program import dimensions, python_scalars
 from rabbet.runtime.arrays.values import to_array
 from rabbet.runtime.transfer import hidden, obey_sharding
@@ -253,6 +254,8 @@ def pad(
     aval = typeof(operand)
     if isinstance(padding_value, (bool, int, float, complex)):
         padding_value = python_scalars.filling(padding_value, aval.dtype)
+    if aval.spread is not None and aval.spread.unreduced and isinstance(padding_value, np.generic):
+        padding_value = padding_value if padding_value else padding(operand)
     return _shape.pad(operand, padding_value, padding_config=config)
 
 

@@ -294,6 +294,7 @@ class Function:
         self._constants = {}
         self._literals = {}
         self.written = {}  # what ``Site.once`` returned, by its key
+        self.types = {}  # of values whose types say how they lie, by their names
         self.compounds = set()  # the names of powers, roots and quotients
         self.count = 0
         self.stops = False  # whether loops of it look into the table of ``stopping``
@@ -328,6 +329,9 @@ class Function:
         made = (v for eqn in jaxpr.equations for v in eqn.outputs)
         keys = holds_keys(arguments) or holds_keys(made)
         spread = self.module.spread
+        if spread:
+            held = zip(arguments, names, strict=True)
+            self.types.update([(name, v.aval) for v, name in held if v.aval.spread is not None])
         typed = spread and any(v.aval.spread for eqn in jaxpr.equations for v in eqn.outputs)
         place = self.module.locations.place
         rules, find_rule, lacks = self.module.rules, self.module.rule, self.module.lacks
@@ -405,6 +409,7 @@ class Function:
         if text is None:
             return name
         made = self.fresh()
+        self.types[made] = aval
         self.lines.append((f"{made} = sdy.sharding_constraint {name} <{text}> : {aval.mlir}", self.loc))
         return made
 

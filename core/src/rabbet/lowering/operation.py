@@ -122,6 +122,10 @@ class Site:
         found = next(written, None)
         return None if found is None else found[len(start) :]
 
+    def aval_of(self, name: str) -> ShapedArray | None:
+        """The type of a value of this function, if it says how the value lies."""
+        return self._function.types.get(name)
+
     def mark(self, name: str, attributes: dict[Any, Any]) -> None:
         """Write attributes, texts by name, into the operation of this function that made the value ``name``;
         an argument stays as it is.

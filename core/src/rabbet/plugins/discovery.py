@@ -39,6 +39,7 @@ GROUPS = {
     "rabbet.settings": "lists of Settings and of further names of settings",
     "rabbet.commands": "subcommands of `rabbet`",
     "rabbet.checks": "checks of `rabbet doctor`",
+    "rabbet.frames": "what makes the call of a compiled function, in the place of Python's",
     "rabbet.hooks": "pluggy hook implementations (see hookspecs.py)",
 }
 

@@ -330,6 +330,16 @@ def check_check(name: Any, loaded: Any) -> Any:
     return None
 
 
+def check_frames(name: Any, loaded: Any) -> Any:
+    """What offers frames: a function of the ``FrameParts``."""
+    if not takes(loaded, 1):
+        return (
+            f"{_shortened(loaded)} cannot be called as offer(parts)\n"
+            "  to fix: name a function of rabbet.extend.wrapping.FrameParts that returns a callable or None"
+        )
+    return None
+
+
 CHECKS = {
     "rabbet.api": check_api,
     "rabbet.backends": check_backend,
@@ -342,6 +352,7 @@ CHECKS = {
     "rabbet.settings": check_settings,
     "rabbet.commands": check_command,
     "rabbet.checks": check_check,
+    "rabbet.frames": check_frames,
     "rabbet.hooks": check_hooks,
 }
 

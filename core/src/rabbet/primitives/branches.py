@@ -163,8 +163,8 @@ def fully_transposed(jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool
 
     def make() -> ClosedJaxpr:
         known = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
-        given = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
-        targets = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
+        given = [v.aval.cotangent for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
+        targets = [v.aval.cotangent for v, lin in zip(jaxpr.invars, linear, strict=True) if lin]
 
         def flat(*args: Value) -> list[Value]:
             results = transposition.transpose_program(

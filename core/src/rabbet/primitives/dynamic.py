@@ -81,7 +81,7 @@ def jvp_dynamic_slice(op: Op, x: Dual, *starts: Dual) -> Dual:
 
 @dynamic_slice.rule("transpose")
 def transpose_dynamic_slice(op: Op, ct: Value, x: Linear, *starts: Value) -> tuple[Value | None, ...]:
-    return dynamic_update_slice(zeros.full_of_type(tangent_aval(x.aval), 0), ct, *starts), *[
+    return dynamic_update_slice(zeros.full_of_type(tangent_aval(x.aval).cotangent, 0), ct, *starts), *[
         None for _ in starts
     ]
 
@@ -126,7 +126,8 @@ def transpose_dynamic_update_slice(op: Op, ct: Any, x: Any, update: Any, *starts
     size = typeof(update) if type(update) is not Linear else update.aval
     of_x = of_update = None
     if type(x) is Linear:
-        of_x = op(ct, zeros.full_of_type(size.update(dtype=typeof(ct).dtype, weak_type=False), 0), *starts)
+        nothing = size.cotangent.update(dtype=typeof(ct).dtype, weak_type=False)
+        of_x = op(ct, zeros.full_of_type(nothing, 0), *starts)
     if type(update) is Linear:
         of_update = dynamic_slice(ct, *starts, slice_sizes=size.shape)
     return of_x, of_update, *[None for _ in starts]

@@ -26,7 +26,7 @@ def transpose_gather(op: Op, ct: Value, x: Linear, indices: Value) -> tuple[Valu
         numbers.start_indices_batching_dims,
     )  # fmt: skip
     of_x = scatter_add(
-        zeros.full_of_type(aval.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
+        zeros.full_of_type(aval.cotangent.update(dtype=typeof(ct).dtype, weak_type=False), 0), indices, ct,
         dimension_numbers=back,
         indices_are_sorted=op.params["indices_are_sorted"], unique_indices=op.params["unique_indices"],
         mode=op.params["mode"],

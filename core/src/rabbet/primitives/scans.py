@@ -231,8 +231,8 @@ def transpose_scan(op: Op, cts: Any, *operands: Linear | Value) -> tuple[Value |
     flags = (*linear_consts, *[True] * n, *linear_xs)
     known_consts = [c for c in consts if type(c) is not Linear]
     known_xs = [x for x in xs if type(x) is not Linear]
-    sums = [zeros.full_of_type(c.aval.strong(), 0) for c in consts if type(c) is Linear]
-    slices = [v.aval.strong() for v, lin in zip(jaxpr.invars, flags, strict=True) if lin]
+    sums = [zeros.full_of_type(c.aval.cotangent.strong(), 0) for c in consts if type(c) is Linear]
+    slices = [v.aval.cotangent.strong() for v, lin in zip(jaxpr.invars, flags, strict=True) if lin]
 
     def back(*flat: Value) -> list[Value]:
         a, b = len(known_consts), len(known_consts) + len(sums)

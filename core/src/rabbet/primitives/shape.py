@@ -58,7 +58,10 @@ def reshape_aval(x: ShapedArray, new_sizes: tuple[int, ...]) -> ShapedArray:
 
 
 reshape = Primitive(
-    "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order",
+    "reshape",
+    reshape_aval,
+    kinds=("structural",),
+    doc="the same elements in row-major order",
     parameters={"new_sizes": "tuple of int: the shape of the result"},
 )
 reshape.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -87,7 +90,10 @@ def squeeze_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 squeeze = Primitive(
-    "squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1",
+    "squeeze",
+    squeeze_aval,
+    kinds=("structural",),
+    doc="x without some dimensions of size 1",
     parameters={"dimensions": "tuple of int: those of size 1 that disappear"},
 )
 squeeze.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -113,7 +119,10 @@ def expand_dims_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray
 
 
 expand_dims = Primitive(
-    "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1",
+    "expand_dims",
+    expand_dims_aval,
+    kinds=("structural",),
+    doc="x with new dimensions of size 1",
     parameters={"dimensions": "tuple of int: where the new dimensions are in the result"},
 )
 expand_dims.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -152,7 +161,10 @@ def rev_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 rev = Primitive(
-    "rev", rev_aval, kinds=("structural", "shapeless"), doc="x with some dimensions in reverse order",
+    "rev",
+    rev_aval,
+    kinds=("structural", "shapeless"),
+    doc="x with some dimensions in reverse order",
     parameters={"dimensions": "tuple of int: those that are turned round"},
 )
 
@@ -199,7 +211,10 @@ def slice_aval(
 
 
 slice = Primitive(
-    "slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element",
+    "slice",
+    slice_aval,
+    kinds=("structural",),
+    doc="a box of x, every stride-th element",
     parameters={
         "start_indices": "tuple of int: the first element along each dimension",
         "limit_indices": "tuple of int: the end, which is not part of it",
@@ -226,7 +241,7 @@ def transpose_slice(op: Op, ct: Value, x: Linear) -> tuple[Value, ...]:
             for lo, size, span, s in zip(starts, x.shape, spans, steps, strict=True)
         ]
     )
-    return (pad(ct, zeros.full_of_type(ShapedArray((), typeof(ct).dtype), 0), padding_config=config),)
+    return (pad(ct, zeros.padding(ct), padding_config=config),)
 
 
 @slice.rule("batch")
@@ -327,7 +342,7 @@ def transpose_pad(op: Op, ct: Value, x: Linear, value: np.generic) -> tuple[Valu
     config = op.params["padding_config"]
     inner = outer = None
     if type(x) is Linear:
-        zero = zeros.full_of_type(ShapedArray((), typeof(ct).dtype), 0)
+        zero = zeros.padding(ct)
         trimmed = pad(ct, zero, padding_config=tuple([(-lo, -hi, 0) for lo, hi, _ in config]))
         steps = tuple([mid + 1 for _, _, mid in config])
         limits = typeof(trimmed).shape
@@ -358,7 +373,7 @@ def batch_pad(op: Op, x: Batched, value: Batched) -> Batched:
     # A padding value per example: pad with zeros, and choose by a mask of where the padding went.
     data, padding = batching.at_front(x, value)
     config = ((0, 0, 0), *config)
-    zero = zeros.full_of_type(ShapedArray((), typeof(data).dtype), 0)
+    zero = zeros.padding(data)
     padded = pad(data, zero, padding_config=config)
     inside = pad(
         zeros.full_of_type(ShapedArray(typeof(data).shape, logic.BOOL), True),
@@ -442,7 +457,9 @@ def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> Shaped
 
 
 iota = Primitive(
-    "iota", iota_aval, doc="0, 1, 2, ... along a dimension",
+    "iota",
+    iota_aval,
+    doc="0, 1, 2, ... along a dimension",
     parameters={
         "dtype": "dtype: of the result",
         "shape": "tuple of int: of the result",

@@ -70,7 +70,8 @@ def backward(equations: Any, cotangents: Any) -> None:
                 ct = tuple([cotangents.pop(v, None) for v in outs])
                 if all(c is None for c in ct):
                     continue
-                ct = tuple([Zero(v.aval) if c is None else c for c, v in zip(ct, outs, strict=True)])
+                pairs = zip(ct, outs, strict=True)
+                ct = tuple([Zero(v.aval.cotangent) if c is None else c for c, v in pairs])
             ctx.where = eqn.where or outer
             operands = [Linear(v.aval) if type(v) is Var else zeros.hidden(v) for v in eqn.inputs]
             pairs = zip(eqn.inputs, operands, strict=True)
@@ -166,7 +167,7 @@ def add_to(cotangents: dict[Any, Any], v: Var, contribution: Value) -> None:
       >>> float(cotangents[x])
       5.0
     """
-    contribution = zeros.fitted(contribution, v.aval)
+    contribution = zeros.fitted(contribution, v.aval.cotangent)
     known = cotangents.get(v)
     cotangents[v] = contribution if known is None else elementwise.add(known, contribution)
 
@@ -208,7 +209,7 @@ def lasting(
 
 def _transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]) -> tuple[Any, ...]:
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
-    ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
+    ct_avals = [v.aval.cotangent for v, nz in zip(jaxpr.outvars, nonzero, strict=True) if nz]
     produced = None
 
     def flat(*args: Value) -> list[Value]:

@@ -43,6 +43,14 @@ def full_of_type(aval: ShapedArray, value: np.generic | float) -> Any:
     return layout.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=())
 
 
+def padding(x: Value) -> Value:
+    """A zero to stand around ``x``: of a sum that is not added up yet it is one, too."""
+    aval = typeof(x)
+    one = aval.update(shape=(), weak_type=False)
+    summed = aval.spread is not None and aval.spread.unreduced
+    return full_of_type(one.update(spread=aval.spread.of_sums()) if summed else one.bare, 0)
+
+
 def fitted(x: Value, aval: ShapedArray) -> Value:
     """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices.
 

@@ -202,9 +202,15 @@ class ShapedArray:
         spread = self.spread
         if spread is None:
             return PLAIN
-        return ManualAxisType(
-            varying=spread.varying, unreduced=spread.unreduced, reduced=spread.reduced
-        )
+        return ManualAxisType(varying=spread.varying, unreduced=spread.unreduced, reduced=spread.reduced)
+
+    @property
+    def cotangent(self) -> ShapedArray:
+        """The type of cotangents of values of this type: of a sum that is not added up yet, what is said to
+        be added up, and the other way round.
+        """
+        spread = self.spread
+        return self if spread is None else self.update(spread=spread.cotangent())
 
     @property
     def vma(self) -> frozenset:

@@ -76,6 +76,14 @@ class OverDevices:
         """What covers this one and another, or None."""
         raise NotImplementedError(f"{type(self).__name__} must join types: define joined")
 
+    def cotangent(self) -> Any:
+        """What the types of cotangents say, or None."""
+        return self
+
+    def of_sums(self) -> Any:
+        """What the type of a number says that is a sum along the same axes, or None."""
+        return self if self.unreduced else None
+
     def hidden(self, x: Any) -> Any:
         """``x`` for those who lay results out themselves: rules that transpose, and functions that were told
         ``out_sharding``.
@@ -144,6 +152,14 @@ class Several(OverDevices):
         for part in self.parts:
             x = part.revealed(x, aval)
         return x
+
+    def cotangent(self) -> Any:
+        """Each part's, of cotangents."""
+        return _together([part.cotangent() for part in self.parts])
+
+    def of_sums(self) -> Any:
+        """Each part's, of a number that is a sum along the same axes."""
+        return _together([part.of_sums() for part in self.parts])
 
     def of_shape(self, old: Any, new: Any) -> Any:
         """Each part's, of a type that differs in its shape."""
@@ -280,8 +296,10 @@ def fitted_over(x: Any, have: Any, aval: ShapedArray) -> Any:
 
 def stands_for(aval: ShapedArray, other: Any) -> Any:
     """Whether a value of type ``aval`` may stand where ``other`` is expected: see ``OverDevices``."""
-    wanted = parts_of(other.spread)
-    return all(part.stands_for(wanted.get(kind)) for kind, part in parts_of(aval.spread).items())
+    own, wanted = parts_of(aval.spread), parts_of(other.spread)
+    if any(part.unreduced and kind not in own for kind, part in wanted.items()):
+        return False
+    return all(part.stands_for(wanted.get(kind)) for kind, part in own.items())
 
 
 def joined_over(one: Any, other: Any) -> Any:

@@ -15,7 +15,7 @@ from rabbet.runtime.caching.machine_fingerprint import host_fingerprint
 from rabbet.runtime.caching.shared_programs import Loaded
 from rabbet.runtime.compilation import program
 from rabbet.runtime.evaluation import EVALUATION
-from rabbet.runtime.execution import dispatch
+from rabbet.runtime.execution import dispatch, frames
 from rabbet.runtime.jaxlib import adapter
 from rabbet.runtime.platforms import devices
 from rabbet.runtime.platforms.devices import default_device
@@ -110,7 +110,14 @@ def compile_program(
 
 
 def call_by_placements(
-    function: Any, programs: Any, *, traced: Any, slowly: Any, of_others: Any, of_trees: Any = ()
+    function: Any,
+    programs: Any,
+    *,
+    traced: Any,
+    slowly: Any,
+    of_others: Any,
+    of_trees: Any = (),
+    offered: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """A function that finds its compiled program by its arguments in one lookup, for what compiles on demand.
 
@@ -122,6 +129,8 @@ def call_by_placements(
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is not an array: a pytree, a number.
       of_trees: a collection; while there is something in it, ``of_others`` is called at once.
+      offered: the ``trees``, ``named``, ``convert`` and ``converted`` of ``FrameParts``, where an installed
+        package may offer the function.
 
     Example:
       >>> from rabbet.extend.backend import call_by_placements, compile_program, lower_program, program_entry
@@ -141,6 +150,13 @@ def call_by_placements(
       >>> fast(x), fast(x), len(programs)
       (Array(-3., dtype=float32), Array(-3., dtype=float32), 1)
     """
+    if offered is not None:
+        parts = frames.FrameParts(
+            function, programs, config.values, EVALUATION, traced, slowly, of_others, of_trees, **offered
+        )
+        frame = frames.offered_frame(parts)
+        if frame is not None:
+            return frame
     return dispatch.function(
         function,
         programs,

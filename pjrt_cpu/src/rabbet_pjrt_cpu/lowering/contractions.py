@@ -23,7 +23,7 @@ Measured on a Zen 5, 2 threads, float32, as a share of the time of the plain pro
 float64 takes 0.36 to 0.97 of the time, bfloat16 0.2 to 1.05. Where outputs are small and sums long it does
 not pay (1.14 at 4, 1024, 32, 32), nor where arrays that caches do not hold are moved (1.22 at 100, 100, 100,
 100, and 1.45 at 64, 128, 128, 128, with an array's temporary memory), so what each way takes is estimated
-first.
+first. Where the compiler cuts the program up over devices nothing is known of what each of them multiplies.
 
 **bfloat16 with jaxlib 0.10**, whose fast kernels give float32: asked for so, and then rounded. Measured: 0.5
 of the time at 1024 x 1024, 0.8 at 256 x 256. Later jaxlibs have kernels that give bfloat16.
@@ -111,7 +111,7 @@ def turned(op):
     already or where that is no gain.
     """
     (sums, sums_y), (batch, batch_y) = op.params["dimension_numbers"]
-    if not batch or len(sums) != 1:
+    if not batch or len(sums) != 1 or op.is_cut_up:
         return None
     x, y = op.in_avals
     last, last_y = sums[0] == x.ndim - 1, sums_y[0] == y.ndim - 1

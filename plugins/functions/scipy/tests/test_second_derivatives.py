@@ -8,7 +8,7 @@ import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.scipy import special
+from rabbet.scipy import special, stats
 
 WAYS = {
     "reverse over reverse": lambda f: rb.grad(rb.grad(f)),
@@ -16,6 +16,29 @@ WAYS = {
     "reverse over forward": lambda f: rb.grad(rb.jacfwd(f)),
     "forward over forward": lambda f: rb.jacfwd(rb.jacfwd(f)),
 }
+
+FAR = (-1e12, -1e8, -1e4, -300, -30, -3, -0.3, 0.3, 3, 30, 300, 1e4, 1e8, 1e12)
+
+
+def scaled(order, x):
+    """``exp(-|x|) I(x)`` of a whole order with its first two derivatives; far out by Hankel's series (NIST
+    DLMF 10.40.1).
+    """
+    a, sign = abs(x), mp.sign(x) ** order
+    if a < 200:
+        with mp.workdps(60):
+            value, beside = mp.besseli(order, a), mp.besseli(order + 1, a)
+            slope = beside + order * value / a
+            bend = (1 + (order / a) ** 2) * value - slope / a
+            found = [value, slope - value, bend - 2 * slope + value]
+            return [sign * mp.sign(x) ** n * mp.exp(-a) * d for n, d in enumerate(found)]
+    terms, factor = [], 1 / mp.sqrt(2 * mp.pi)
+    for k in range(20):
+        p = -k - mp.mpf(1) / 2
+        terms.append([factor * a**p, factor * p * a ** (p - 1), factor * p * (p - 1) * a ** (p - 2)])
+        factor *= -mp.mpf(4 * order**2 - (2 * k + 1) ** 2) / (8 * (k + 1))
+    return [sign * mp.sign(x) ** n * sum(column) for n, column in enumerate(zip(*terms, strict=True))]
+
 
 # The function, its exact second derivative, points.
 CASES = {
@@ -45,8 +68,16 @@ CASES = {
     "dawsn": (
         special.dawsn,
         lambda x: -2 * x + (4 * x * x - 2) * mp.exp(-x * x) * mp.sqrt(mp.pi) / 2 * mp.erfi(x),
-        (-3, 0, 0.5, 1),
+        (-3, 0, 0.5, 1, 4.9, 5.1, 20, 70),
     ),
+    "hypot": (lambda x: rnp.hypot(x, 1.0), lambda x: (1 + x * x) ** -1.5, (*FAR, 0)),
+    "i0e": (special.i0e, lambda x: scaled(0, x)[2], (*FAR, 7.9, 8.1)),
+    "i1e": (special.i1e, lambda x: scaled(1, x)[2], (*FAR, 7.9, 8.1)),
+    "t.logpdf": (
+        lambda x: stats.t.logpdf(x, 3.0), lambda x: -4 * (3 - x * x) / (3 + x * x) ** 2, (*FAR, 0, 1e15)
+    ),
+    "soft_sign": (rb.nn.soft_sign, lambda x: -2 * mp.sign(x) / (1 + abs(x)) ** 3, FAR),
+    "squareplus": (rb.nn.squareplus, lambda x: 2 * (x * x + 4) ** -1.5, FAR[2:-1]),
     "ndtri": (
         special.ndtri, lambda p: (lambda q: q / mp.npdf(q) ** 2)(mp.sqrt(2) * mp.erfinv(2 * p - 1)),
         (1e-6, 0.1, 0.75),
@@ -83,3 +114,15 @@ def test_polygamma_below_zero(order):
 def test_polygamma_at_its_poles():
     assert np.isinf(lax.polygamma(1.0, rnp.array([0.0, -2.0]))).all()
     assert np.isnan(lax.polygamma(2.0, rnp.array([0.0, -2.0]))).all()
+
+
+@pytest.mark.parametrize(("order", "function"), [(0, special.i0e), (1, special.i1e)])
+def test_slopes_of_scaled_bessel_functions_far_out(order, function):
+    x = np.array([*FAR, 7.9, 8.1], "float32")
+    with mp.workdps(60):
+        wanted = [float(scaled(order, mp.mpf(float(v)))[1]) for v in x]
+    np.testing.assert_allclose(rb.vmap(rb.grad(function))(x), wanted, rtol=2e-6)
+    with rb.config.override(enable_x64=True):
+        with mp.workdps(60):
+            wanted = [float(scaled(order, mp.mpf(float(v)))[1]) for v in x.astype("float64")]
+        np.testing.assert_allclose(rb.vmap(rb.grad(function))(x.astype("float64")), wanted, rtol=2e-13)

@@ -50,6 +50,7 @@ def exported(**kwargs):
     return export.export(rb.jit(model), **kwargs)({"s": rb.ShapeDtypeStruct((), "float32")}, x)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.narrow
 def test_the_messages_say_what_the_program_is(tmp_path):
     program = exported(platforms=("cpu", "cuda"))
@@ -76,6 +77,7 @@ def test_the_messages_say_what_the_program_is(tmp_path):
     assert shape(read(inputs["args_1"])[3][0]) == [-1, 4]
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_names_and_several_programs(tmp_path):
     one = export.export(rb.jit(lambda x, y: x + y))(np.float32(1), np.ones((0, 2), np.float32))
     names = {"input_names": ["a", "b"], "output_names": ["sum"]}
@@ -95,6 +97,7 @@ def test_numbers_on_the_wire(n, wire):
     assert message({3: n}) == b"\x18" + wire and message({3: None}) == b""
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_refusals(tmp_path):
     one = export.export(rb.jit(lambda x: x))(np.float32(1))
     export.write_saved_model(one, tmp_path)

@@ -92,6 +92,15 @@ def test_one_program_for_all_sizes_with_its_derivative():
         same(rb.grad(loss(program.call))(w, x), rb.grad(loss(lambda x, w: lax.tanh(lax.dot(x, w))))(w, x))
 
 
+def test_derivatives_are_written_where_leaks_are_looked_for():
+    with rb.config.override(check_tracer_leaks=True):
+        program = export.export(rb.jit(lambda x: x * x))(struct(ROWS, 3))
+        program = export.deserialize(program.serialize(vjp_order=1))
+        slope = rb.grad(lambda x: lax.reduce_sum(program.call(x), (0, 1)))(np.ones((2, 3), np.float32))
+    same(slope, np.full((2, 3), 2, np.float32))
+
+
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_derivatives_with_whole_numbers_beside():
     types = struct(ROWS, 3), struct(ROWS, dtype="int32")
     program = export.export(rb.jit(lambda x, n: (x * n[:, None], n + 1)))(*types)
@@ -108,6 +117,7 @@ def test_several_platforms():
     same(export.deserialize(program.serialize()).call(np.ones((4, 3), np.float32)), np.full(3, 4, np.float32))
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_structures_of_arguments_with_symbols():
     batch = {"x": struct(ROWS, 3), "n": struct(ROWS, dtype="int32")}
     both = lambda t: {"y": t["x"] + t["n"][:, None], "n": t["n"].shape[0] + t["n"]}

@@ -99,6 +99,53 @@ def test_a_forged_answer_is_replaced_by_the_right_one(stores):
     assert two.get("members/0") == "[[0, 1]]"
 
 
+@pytest.mark.parametrize("who", ["writer", "reader"])
+@pytest.mark.parametrize("way", ["key", "folder"])
+def test_what_was_removed_is_not_believed_again(stores, who, way):
+    """Somebody keeps a message of this job, and puts it back when its key was removed."""
+    one, two, raw = stores
+    one.set("ready/1/0", "first")
+    kept = raw.get("ready/1/0")
+    if who == "reader":
+        assert two.get("ready/1/0") == "first"
+    store = one if who == "writer" else two
+    store.delete("ready/1/0" if way == "key" else "ready/1")
+    raw.set("ready/1/0", kept)
+    with pytest.warns(signing.ForgedMessageWarning, match="has been removed since"):
+        assert store.get("ready/1/0") is None
+    assert store.folder("ready/1") == {}
+    one.set("ready/1/0", "second", replace=True)  # who writes it anew is believed
+    assert store.get("ready/1/0") == two.get("ready/1/0") == "second"
+
+
+def test_what_is_remembered_of_removed_keys_is_bounded(stores, monkeypatch):
+    monkeypatch.setattr(signing, "MOST_REMOVED", 10)
+    one, _, raw = stores
+    for i in range(30):
+        one.set(f"answers/{i}", "x")
+        kept = raw.get(f"answers/{i}")
+        one.delete(f"answers/{i}")
+    assert len(one.removed) == 10 and not one.written and not one.newest
+    raw.set("answers/29", kept)
+    with pytest.warns(signing.ForgedMessageWarning, match="has been removed since"):
+        assert one.get("answers/29") is None
+
+
+def test_an_answer_is_newer_than_its_question_whatever_the_clocks_say(stores, monkeypatch):
+    one, two, _ = stores
+    monkeypatch.setattr(signing.time, "time_ns", lambda: 10**18)
+    one.set("question", "?")
+    one.set("joining/1", "old")
+    one.delete("joining/1")
+    monkeypatch.setattr(signing.time, "time_ns", lambda: 5)  # the clock of the other is behind
+    assert two.get("question") == "?"
+    two.count = max(two.count, one.count)  # as after a beat of the first
+    two.set("joining/1", "new")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert one.get("joining/1") == "new"
+
+
 def test_counters_grow_whatever_the_clock_says(stores, monkeypatch):
     one, two, raw = stores
     one.set("beats/1", "first", replace=True)

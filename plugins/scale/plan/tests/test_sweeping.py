@@ -1,5 +1,6 @@
 """Many meshes and layouts, ranked; and pictures."""
 
+import itertools
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -8,8 +9,8 @@ from rabbet import planning
 from rabbet.errors import ConfigError
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
-from rabbet_plan import picture
-from rabbet_plan.sweeping import factorizations, ranking
+from rabbet_plan import picture, sweeping
+from rabbet_plan.sweeping import NOT_TRIED, alternating, factorizations, ranking
 
 pytestmark = pytest.mark.needs("cpu", "numpy")
 
@@ -59,6 +60,25 @@ def test_what_it_refuses():
 def test_factorizations():
     assert list(factorizations(4, 2)) == [(1, 4), (2, 2), (4, 1)]
     assert len(list(factorizations(8, 3))) == 10 and list(factorizations(5, 1)) == [(5,)]
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (4, 4), (1, 6), (5,), (2, 2, 2, 3)])
+def test_combinations_alternate(sizes):
+    """All of them once, and the first few have every choice of each kind."""
+    found = list(alternating(*map(range, sizes)))
+    assert sorted(found) == sorted(itertools.product(*map(range, sizes)))
+    for kind, size in enumerate(sizes):
+        assert {place[kind] for place in found[: max(sizes)]} == set(range(size))
+
+
+def test_a_budget_that_ends_early_has_seen_a_bit_of_each(monkeypatch):
+    """A clock that goes a second on whenever it is looked at, and three seconds."""
+    monkeypatch.setattr(sweeping.time, "monotonic", itertools.count().__next__)
+    found = planning.sweep(program, "cpu:4", ("data", "model"), ("whole", "cut"), budget=3)
+    tried = [t for t in found if t.problem != NOT_TRIED]
+    assert len(found) == 6 and len(tried) == 3
+    assert {t.mesh["data"] for t in tried} == {1, 2, 4} and {t.layout for t in tried} == {"whole", "cut"}
+    assert found[3:] == [t for t in found if t.problem == NOT_TRIED]
 
 
 def test_pictures_are_whole(trials, tmp_path):

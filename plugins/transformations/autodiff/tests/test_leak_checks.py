@@ -1,10 +1,13 @@
 """``check_tracer_leaks`` and derivatives: what the library holds is no leak, what a function keeps is one."""
 
+import functools
+
 import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
 from rabbet.ad_checkpoint import saved_residuals
+from rabbet.custom_derivatives import closure_convert, linear_call
 
 pytestmark = pytest.mark.needs("jit", "vmap", "custom_vjp")
 
@@ -27,6 +30,38 @@ def of_map(x):
     return lax.reduce_sum(rb.vmap(doubled)(x), (0,))
 
 
+@functools.partial(rb.custom_vjp, nondiff_argnums=(0,))
+def evaluated(f, x, *consts):
+    return f(x, *consts)
+
+
+evaluated.defvjp(
+    lambda f, x, *consts: (f(x, *consts), consts), lambda f, held, ct: (ct, *[2 * ct * c for c in held])
+)
+
+
+def converted(a):
+    function, consts = closure_convert(lambda x: x * a, 3.0)
+    return evaluated(function, 3.0, *consts)
+
+
+def sixfold(x):
+    return linear_call(lambda _, x: x, lambda _, ct: 6.0 * ct, (), x)
+
+
+def slope_of_map(x):
+    return lax.reduce_sum(rb.grad(of_map)(x) * x, (0,))
+
+
+def sixth_power(x):
+    return lax.while_loop(lambda v: v > 0, lambda v: v * x, x, max_steps=5, checkpoints=4)
+
+
+def both_passes():
+    fwd, bwd = rb.fwd_and_bwd(lambda x, w: x * w, argnums=0)
+    return bwd(fwd(2.0, 3.0)[1], 2.0)
+
+
 PROGRAMS = {
     "grad, aux": lambda: rb.grad(pair, has_aux=True)(2.0)[1]["aux"],
     "grad of grad, aux": lambda: rb.grad(lambda x: rb.grad(pair, has_aux=True)(x)[1]["aux"])(2.0) + 3,
@@ -37,6 +72,12 @@ PROGRAMS = {
     "vjp, aux": lambda: rb.vjp(pair, 2.0, has_aux=True)[2]["aux"],
     "jvp, aux": lambda: rb.jvp(pair, (2.0,), (1.0,), has_aux=True)[2]["aux"],
     "grad of a mapped rule": lambda: rb.grad(of_map)(X)[0] + 4,
+    "grad of a mapped rule's grad": lambda: rb.grad(slope_of_map)(X)[0] + 4,
+    "grad of a mapped rule, compiled": lambda: rb.jit(rb.grad(lambda x: of_map(lax.broadcast(x, (3,)))))(1.0),
+    "linear_call": lambda: rb.grad(sixfold)(2.0),
+    "closure_convert": lambda: rb.grad(converted)(3.0),
+    "fwd_and_bwd": both_passes,
+    "a loop of kept states": lambda: rb.grad(sixth_power)(1.0),
     "what is kept": lambda: len(saved_residuals(lambda x: lax.sin(x) * 2.0, 1.0)) + 5.0,
 }
 

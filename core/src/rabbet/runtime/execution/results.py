@@ -22,12 +22,16 @@ FORMS = {tuple: "({},)", list: "[{}]"}
 
 def builder(specs: list[Placement], assemble: Callable[..., Any] | type) -> Callable[[list[Any]], Any]:
     """A function from the raw arrays of a program to its result: what ``assemble`` makes of a list of arrays
-    with these placements.
+    with these placements. Its ``form`` is ``[specs, assemble, None]``, for a frame that does the same by
+    itself, and may note in the third place how.
     """
-    if not 0 < len(specs) <= MOST:
-        return lambda raws: assemble(list(map(Array, raws, specs)))
-    make = maker(len(specs), FORMS.get(assemble, "assemble([{}])"))  # type: ignore[call-overload]
-    return make(object.__new__, Array, assemble, *specs, *[spec.aval for spec in specs])
+    if 0 < len(specs) <= MOST:
+        make = maker(len(specs), FORMS.get(assemble, "assemble([{}])"))  # type: ignore[call-overload]
+        build = make(object.__new__, Array, assemble, *specs, *[spec.aval for spec in specs])
+    else:
+        build = lambda raws: assemble(list(map(Array, raws, specs)))
+    build.form = [specs, assemble, None]  # see ``frames.FrameParts``
+    return build
 
 
 @functools.cache

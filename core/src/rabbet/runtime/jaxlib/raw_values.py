@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if not adapter.READS_ANY_DTYPE:
     from rabbet.runtime.jaxlib import raw_values_jaxlib_010
 
 if TYPE_CHECKING:
+    from rabbet.program.avals import ShapedArray
     from rabbet.runtime.jaxlib.adapter import SingleSharding
     from rabbet.typing import DType
 
@@ -55,6 +57,26 @@ def whole_part(raw: Any) -> Any:
         )
     device = adapter.devices_of(raw).addressable_device_list[0]
     return raw._arrays[0]._rewrap_with_aval_and_sharding(raw.aval, adapter.single_sharding(device))
+
+
+def parts_to_numpy(
+    raw: Any, places: list[int], described: Callable[[], tuple[ShapedArray, list[Any]]]
+) -> list[Any]:
+    """Return some of the parts of a raw array over several devices, by their places, as `to_numpy` does.
+    The parts are arrays for a moment only, so nobody is told that they share its memory.
+
+    `described()` is the type of a part, and the raw devices; jaxlib 0.10 asks for them.
+    """
+    parts = raw._arrays
+    if adapter.READS_ANY_DTYPE:
+        return [parts[i]._to_np_array_did_copy()[0] for i in places]
+    aval, devices = described()
+    shardings = [adapter.single_sharding(devices[i]) for i in places]
+    found = [
+        parts[i]._rewrap_with_aval_and_sharding(aval, sharding)
+        for i, sharding in zip(places, shardings, strict=True)
+    ]
+    return [to_numpy(part) for part in found]
 
 
 def copy_to_device(

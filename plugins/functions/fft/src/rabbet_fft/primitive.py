@@ -96,8 +96,10 @@ def fft_cost(op, x):
 
 @fft.rule("explicit")
 def along_others(op, x):
-    if any(e is not None for e in x.entries[len(x.entries) - len(op.params["fft_lengths"]) :]):
-        raise ValueError("it transforms dimensions that are cut")
+    first = len(x.entries) - len(op.params["fft_lengths"])
+    for d, entry in enumerate(x.entries[first:], first):
+        if entry is not None:
+            raise ValueError(f"it transforms dimension {d}, which {entry!r} cuts")
     return x.entries
 
 

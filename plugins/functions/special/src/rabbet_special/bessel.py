@@ -34,6 +34,18 @@ LARGE = (
     -2.82762398051658348e-16, 3.46122286769746109e-17, 4.46562142029676e-17, -4.83050448594418207e-18,
     -7.23318048787475395e-18,
 )  # fmt: skip
+
+
+def derivative_of_series(coefficients):
+    """Those of the derivative of a Chebyshev series."""
+    found = [0.0] * (len(coefficients) + 1)
+    for k in range(len(coefficients) - 1, 0, -1):
+        found[k - 1] = found[k + 1] + 2 * k * coefficients[k]
+    return (0.5 * found[0], *found[1 : len(coefficients) - 1])
+
+
+LARGE_SLOPE = derivative_of_series(LARGE)
+LARGE_BEND = derivative_of_series(LARGE_SLOPE)
 # The derivative of I1 by powers of x ** 2 / 4 (DLMF 10.25.2).
 SLOPE_BY_SQUARES = [(k + 0.5) / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
 
@@ -72,17 +84,40 @@ def _two_series(x):
 @bessel_i0e.rule("jvp")
 def jvp_bessel_i0e(op, x):
     out = op(x.primal)
-    slope = sub(bessel_i1e(x.primal), mul(sign(x.primal), out))
-    return Dual(out, mul(x.tangent, slope))
+    return Dual(out, mul(x.tangent, in_single(_slope_of_i0e, op, x.primal)))
+
+
+def _slope_of_i0e(x):
+    """``exp(-|x|) (I1 - sign(x) I0)``; far out, where these agree in ever more digits, by the series."""
+    size = abs(x)
+    near = lax.select_n(lax.gt(size, 8.0), x, 1.0)
+    return lax.select_n(
+        lax.gt(size, 8.0), sub(bessel_i1e(near), mul(sign(near), bessel_i0e(near))), mul(sign(x), _far(x)[0])
+    )
+
+
+def _far(x):
+    """The first and the second derivative of ``exp(-x) I0(x)`` at ``|x| > 8``, by its series."""
+    size = max(abs(x), 8.0)
+    inverse = div(1.0, size)
+    at = sub(mul(inverse, 16.0), 1.0)
+    value, slope, bend = (chebyshev(at, series) for series in (LARGE, LARGE_SLOPE, LARGE_BEND))
+    once = lax.add(mul(value, 0.5), mul(mul(slope, 16.0), inverse))
+    twice = lax.add(mul(value, 0.75), mul(lax.add(mul(slope, 48.0), mul(mul(bend, 256.0), inverse)), inverse))
+    outer = mul(inverse, rsqrt(size))
+    return neg(mul(once, outer)), mul(mul(twice, inverse), outer)
 
 
 def _slope_of_i1e(x, out):
-    """``I1' = I0 - I1 / x``; of small numbers by its series, which has no difference."""
-    near = lax.lt(abs(x), 1.0)
+    """``I1' = I0 - I1 / x``; of small numbers by its series, which has no difference; far out as for I0."""
+    size = abs(x)
+    near, far = lax.lt(size, 1.0), lax.gt(size, 8.0)
     squared = mul(lax.select_n(near, 0.0, x), mul(x, 0.25))
-    series = mul(lax.exp(neg(abs(x))), polynomial(squared, SLOPE_BY_SQUARES))
-    far = sub(bessel_i0e(x), div(out, lax.select_n(near, x, 1.0)))
-    return sub(lax.select_n(near, far, series), mul(out, sign(x)))
+    series = mul(lax.exp(neg(size)), polynomial(squared, SLOPE_BY_SQUARES))
+    middle = sub(bessel_i0e(x), div(out, lax.select_n(near, x, 1.0)))
+    found = sub(lax.select_n(near, middle, series), mul(out, sign(x)))
+    first, second = _far(x)
+    return lax.select_n(far, found, lax.add(first, second))
 
 
 bessel_i1e = unary(

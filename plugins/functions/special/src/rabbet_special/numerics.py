@@ -52,12 +52,12 @@ def at_least_single(dtype):
 
 def epsilon(x):
     """The distance from 1 to the next float of the dtype of ``x``."""
-    return float(np.finfo(typeof(x).dtype).eps)
+    return float(dtypes.finfo(typeof(x).dtype).eps)
 
 
 def largest(x):
     """The largest float of the dtype of ``x``."""
-    return float(np.finfo(typeof(x).dtype).max)
+    return float(dtypes.finfo(typeof(x).dtype).max)
 
 
 def is_double(x):

@@ -61,10 +61,16 @@ def lower_callback(op, *names):
     return write_python_call(op, function, names, effect, callback.device)
 
 
+def uncut(op, *operands):
+    """Of axes of type ``Explicit``: the function gets whole arrays, and what it returns is whole."""
+    return [(None,) * aval.ndim for aval in op.params.get("out_avals", ())]
+
+
 for _primitive in (pure_callback, io_callback, debug_callback):
     _primitive.rule("evaluate")(evaluate_callback)
     _primitive.rule("lower")(lower_callback)
     _primitive.rule("extended")(lowers_stored)
+    _primitive.rule("explicit")(uncut)
     _primitive.rule("transpose")(refusing("a Python function cannot be transposed"))
 
 for _primitive in (pure_callback, io_callback):

@@ -13,61 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rabbet import dtypes, lax, tree
-from rabbet.errors import UnboundAxisError
 from rabbet.extend.functions import array_or_tracer, is_python_scalar
 from rabbet.extend.primitive import full_of_type, move_axis
-from rabbet.extend.transform import bound_axes, typeof
+from rabbet.extend.transform import typeof
 
 from rabbet_collectives import primitives
-from rabbet_collectives.varying import MARKS, is_of_devices, is_typed, varied
+from rabbet_collectives.axis_names import names_of
+from rabbet_collectives.varying import is_of_devices, is_typed, sums_of, varied
 
 if TYPE_CHECKING:
     from typing import Any
 
     from rabbet.typing import Value
-
-
-# ------------------------------------------------------------------------------------ names and groups
-def _names(axis_name, who):
-    """The names with the sizes of their axes."""
-    names = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
-    try:
-        different = set(names)
-    except TypeError:
-        raise TypeError(f"{who}: the name of an axis must be hashable, got {axis_name!r}") from None
-    if len(different) != len(names):
-        raise ValueError(f"{who}: an axis is named twice, got {axis_name!r}")
-    return [(name, size_of(name, who)) for name in names]
-
-
-def size_of(name, who):
-    """The size of the axis of that name.
-
-    Raises:
-      UnboundAxisError: (a ``NameError``) no axis around has the name; ``who`` is asking.
-    """
-    for known, size in reversed(bound_axes()):
-        if known == name:
-            return size
-    raise UnboundAxisError(
-        f"{who}: no axis is called {name!r} here; {shown()}\n"
-        f"  to fix: name the axis where the function is mapped, as in rb.vmap(f, axis_name={name!r})"
-    )
-
-
-def shown():
-    """The bound axes in words."""
-    named = [(name, size) for name, size in bound_axes() if not isinstance(name, MARKS)]
-    if not named:
-        return "no axis has a name here"
-    return "the axes around are " + ", ".join([f"{name!r} (size {size})" for name, size in named])
-
-
-def one_name(axis_name, who):
-    """The name and size of the one axis that may be named."""
-    if isinstance(axis_name, (tuple, list)) and len(axis_name) != 1:
-        raise ValueError(f"{who} communicates along one axis, got the names {axis_name!r}")
-    return _names(axis_name, who)[0]
 
 
 def groups_of(groups, pairs, who, equal=True):
@@ -96,7 +53,7 @@ def count_of(pairs, groups):
 def _each(primitive, x, pairs, groups):
     """The primitive along each of several axes, the last name first."""
     if groups is not None or primitive not in UNITING:
-        x = varied(x, pairs)
+        x = varied(x, pairs, primitive.name)
     for name, size in reversed(pairs):
         x = primitive(x, axis=name, size=size, groups=groups)
     return x
@@ -129,7 +86,7 @@ def psum(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       >>> rb.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(rnp.array([1.0, 3.0]))
       Array([0.25, 0.75], dtype=float32)
     """
-    pairs = _names(axis_name, "psum")
+    pairs = names_of(axis_name, "psum")
     groups = groups_of(axis_index_groups, pairs, "psum", equal=False)
 
     def one(leaf):
@@ -150,14 +107,14 @@ def pmean(x: Value, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       >>> rb.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(rnp.array([1.0, 5.0]))
       Array([-2.,  2.], dtype=float32)
     """
-    groups_of(axis_index_groups, _names(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
+    groups_of(axis_index_groups, names_of(axis_name, "pmean"), "pmean", equal=False)  # errors name pmean
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
     return tree.map(lambda v: v / count, total)
 
 
 def _extreme(primitive, x, axis_name, axis_index_groups):
-    pairs = _names(axis_name, primitive.name)
+    pairs = names_of(axis_name, primitive.name)
     groups = groups_of(axis_index_groups, pairs, primitive.name, equal=False)
     return tree.map(lambda leaf: _each(primitive, array_or_tracer(leaf), pairs, groups), x)
 
@@ -202,8 +159,8 @@ def all_gather(
       tiled: concatenate along the dimension ``axis`` instead of stacking along a new one.
       to: what types say of the result within ``shard_map``. ``"varying"``: each member has its own, and
         cotangents of all members are summed. ``"invarying"``: one value that all share, as of ``psum``; not
-        with groups there. ``"reduced"`` (of JAX's explicit axes) counts as ``"varying"``. Every member has
-        the same values in any case.
+        with groups there. ``"reduced"``: the same, and its cotangent is unreduced, so that the gradient is a
+        ``psum_scatter``; not with groups. Every member has the same values in any case.
 
     Returns:
       arrays with one more dimension at ``axis``, or with that dimension multiplied.
@@ -215,17 +172,18 @@ def all_gather(
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
-    pairs = _names(axis_name, "all_gather")
+    pairs = names_of(axis_name, "all_gather")
     groups = groups_of(axis_index_groups, pairs, "all_gather")
     count = count_of(pairs, groups)
     primitive = primitives.all_gather
-    if to == "invarying" and any(is_typed(name) for name, _ in pairs):
+    if to != "varying" and any(is_typed(name) for name, _ in pairs):
         if groups is not None:
             raise ValueError(
-                "all_gather: what groups gather differs between them; leave out to='invarying', or "
+                f"all_gather: what groups gather differs between them; leave out to={to!r}, or "
                 "axis_index_groups"
             )
-        primitive = primitives.all_gather_invariant
+        invariant = to == "invarying"
+        primitive = primitives.all_gather_invariant if invariant else primitives.all_gather_reduced
 
     def one(leaf):
         leaf = array_or_tracer(leaf)
@@ -284,16 +242,20 @@ def psum_scatter(
       >>> rb.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(rnp.array([[1, 2], [3, 4]]))
       Array([4, 6], dtype=int32)
     """
-    pairs = _names(axis_name, "psum_scatter")
+    pairs = names_of(axis_name, "psum_scatter")
     groups = groups_of(axis_index_groups, pairs, "psum_scatter")
     count = count_of(pairs, groups)
 
     def one(leaf):
         leaf = array_or_tracer(leaf)
         place = _place(scatter_dimension, typeof(leaf).ndim, "psum_scatter", "scatter_dimension")
-        leaf = _members_in_front(varied(leaf, pairs), place, count, pairs, tiled, "psum_scatter")
+        sums = set(pairs) & sums_of(typeof(leaf)) if groups is None else ()
+        others = [pair for pair in pairs if pair not in sums]
+        leaf = varied(leaf, others, "psum_scatter")
+        leaf = _members_in_front(leaf, place, count, pairs, tiled, "psum_scatter")
         for name, size in pairs:
-            leaf = primitives.reduce_scatter(leaf, axis=name, size=size, groups=groups)
+            scatter = primitives.scatter_addends if (name, size) in sums else primitives.reduce_scatter
+            leaf = scatter(leaf, axis=name, size=size, groups=groups)
         return leaf
 
     return tree.map(one, x)
@@ -325,7 +287,7 @@ def all_to_all(
       Array([[0, 2],
              [1, 3]], dtype=int32)
     """
-    pairs = _names(axis_name, "all_to_all")
+    pairs = names_of(axis_name, "all_to_all")
     groups = groups_of(axis_index_groups, pairs, "all_to_all")
     count = count_of(pairs, groups)
 
@@ -334,7 +296,7 @@ def all_to_all(
         ndim = typeof(leaf).ndim
         split = _place(split_axis, ndim, "all_to_all", "split_axis")
         target = _place(concat_axis, ndim, "all_to_all", "concat_axis")
-        leaf = _members_in_front(varied(leaf, pairs), split, count, pairs, tiled, "all_to_all")
+        leaf = _members_in_front(varied(leaf, pairs, "all_to_all"), split, count, pairs, tiled, "all_to_all")
         for i, (name, size) in enumerate(pairs):
             leaf = move_axis(leaf, i, 0)
             leaf = move_axis(primitives.all_to_all(leaf, axis=name, size=size, groups=groups), 0, i)
@@ -368,7 +330,7 @@ def ppermute(x: Value, axis_name: Any, perm: Any) -> Any:
       >>> rb.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(rnp.arange(3) + 5)
       Array([0, 5, 6], dtype=int32)
     """
-    axes = _names(axis_name, "ppermute")
+    axes = names_of(axis_name, "ppermute")
     name, size = axis_name if len(axes) > 1 else axes[0][0], count_of(axes, None)
     pairs = tuple([(operator.index(a), operator.index(b)) for a, b in perm])
     for what, indices in (("source", [a for a, _ in pairs]), ("destination", [b for _, b in pairs])):
@@ -380,7 +342,7 @@ def ppermute(x: Value, axis_name: Any, perm: Any) -> Any:
             )
 
     def one(leaf):
-        leaf = varied(array_or_tracer(leaf), axes)
+        leaf = varied(array_or_tracer(leaf), axes, "ppermute")
         if len(axes) == 1:
             return primitives.ppermute(leaf, axis=name, size=size, perm=pairs)
         if all(is_of_devices(one) for one, _ in axes):
@@ -443,27 +405,6 @@ def pbroadcast(x: Value, axis_name: Any, source: Value) -> Any:
     return tree.map(one, x)
 
 
-def pcast(x: Value, axis_name: Any, *, to: str) -> Value:
-    """``x`` as a value that may differ between the members of an axis: the same values.
-
-    Within ``shard_map`` types say along which axes values differ. Derivatives of a value that all members
-    share are the sums over them; ``pcast`` takes that sum here, and not where the value is first used.
-
-    Args:
-      x: a pytree of arrays.
-      axis_name: the axis, or a tuple of axes.
-      to: ``"varying"``.
-
-    Example:
-      >>> rb.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(rnp.arange(2))
-      Array([0, 1], dtype=int32)
-    """
-    pairs = _names(axis_name, "pcast")
-    if to != "varying":
-        raise NotImplementedError(f"pcast: to must be 'varying' in this version, got {to!r}")
-    return tree.map(lambda leaf: varied(array_or_tracer(leaf), pairs), x)
-
-
 # ------------------------------------------------------------------------------------------ index and size
 def axis_index(axis_name: Any) -> Value:
     """A member's index along a named axis, an int32 scalar; of several axes, in row-major order.
@@ -473,7 +414,7 @@ def axis_index(axis_name: Any) -> Value:
       Array([0, 1, 2], dtype=int32)
     """
     index = None
-    for name, size in _names(axis_name, "axis_index"):
+    for name, size in names_of(axis_name, "axis_index"):
         here = varied(primitives.axis_index(axis=name, size=size), [(name, size)])
         index = here if index is None else index * size + here
     return index
@@ -486,10 +427,10 @@ def axis_size(axis_name: Any) -> int:
       >>> rb.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(rnp.ones(4))
       Array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    return math.prod([size for _, size in _names(axis_name, "axis_size")])
+    return math.prod([size for _, size in names_of(axis_name, "axis_size")])
 
 
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean",
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean",
     "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip

@@ -11,15 +11,13 @@ receives payloads as ``batch`` rules do, of which any or none may have the dimen
 reduction is the same for all members and has it no more.
 """
 
-from rabbet import dtypes, lax
+from rabbet import lax
 from rabbet.extend.primitive import (
     Batched,
     Primitive,
-    ShapedArray,
     accept,
     concatenate,
     full_of_type,
-    iota,
     move_axis,
     mul,
     new_axis,
@@ -30,10 +28,18 @@ from rabbet.extend.transform import typeof
 
 from rabbet_collectives import stablehlo
 from rabbet_collectives.groups import by_group, by_member, rows
-from rabbet_collectives.reductions import NUMBERS, by_devices, pmax, pmin, psum
-from rabbet_collectives.varying import differs, varied
+from rabbet_collectives.reductions import NUMBERS, axis_index, by_devices, pmax, pmin, psum
+from rabbet_collectives.varying import (
+    differs,
+    is_sum,
+    of_communication,
+    said_of,
+    sums_of,
+    varied,
+    with_axes,
+)
 
-INDEX = dtypes.canonicalize("int32")
+NOWHERE: frozenset = frozenset()
 
 
 def members(op):
@@ -44,9 +50,18 @@ def members(op):
 
 @psum.rule("transpose")
 def transpose_psum(op, ct, x):
-    if op.params["groups"] is None and differs(x.aval, op.params["axis"]):
+    axis = op.params["axis"]
+    if op.params["groups"] is None and (differs(x.aval, axis) or is_sum(x.aval, axis)):
         return (ct,)  # what all members share, each of them has
     return (op(ct),)
+
+
+@psum.rule("addends")
+def added_up(op, x):
+    axis, sums = op.params["axis"], sums_of(x)
+    if not is_sum(x, axis) or op.params["groups"] is not None:
+        return of_communication(op, [x])
+    return frozenset([pair for pair in sums if pair[0] != axis]), said_of(x)
 
 
 # ------------------------------------------------------------------------------- gathering and scattering
@@ -144,6 +159,59 @@ def transpose_reduce_scatter(op, ct, x):
     return (all_gather(ct, **op.params),)
 
 
+# ----------------------------------------------------------------- between parts and what is said of sums
+def all_gather_reduced_aval(x, axis, size, groups):
+    return with_axes(all_gather_aval(x, axis, size, groups), NOWHERE, NOWHERE, [(axis, size)])
+
+
+all_gather_reduced = Primitive(
+    "all_gather_reduced", all_gather_reduced_aval, kinds=("structural", "linear"), axis="axis",
+    doc="the values of all members of a named axis, stacked in front, whose cotangent is a sum",
+)  # fmt: skip
+all_gather_reduced.rule("lower")(by_devices(stablehlo.all_gather))
+all_gather_reduced.rule("batch")(batch_all_gather)
+all_gather_reduced.rule("collective")(gather_members)
+all_gather_reduced.rule("varying")(shared_by_all)
+
+
+@all_gather_reduced.rule("addends")
+def gathered_and_said(op, x):
+    return sums_of(x), said_of(x) | {(op.params["axis"], op.params["size"])}
+
+
+@all_gather_reduced.rule("transpose")
+def transpose_all_gather_reduced(op, ct, x):
+    return (scatter_addends(ct, **op.params),)
+
+
+def scatter_addends_aval(x, axis, size, groups):
+    return with_axes(reduce_scatter_aval(x, axis, size, groups), [(axis, size)])
+
+
+scatter_addends = Primitive(
+    "scatter_addends", scatter_addends_aval, kinds=("increasing", "linear"), axis="axis",
+    doc="of a sum whose addends the members of a named axis hold, the slice of each member's own index",
+)  # fmt: skip
+scatter_addends.rule("lower")(by_devices(stablehlo.reduce_scatter))
+scatter_addends.rule("batch")(batch_reduce_scatter)
+scatter_addends.rule("collective")(scatter_to_members)
+
+
+@scatter_addends.rule("varying")
+def scattered(op, axes):
+    return [axes | {(op.params["axis"], op.params["size"])}]
+
+
+@scatter_addends.rule("addends")
+def added_and_scattered(op, x):
+    return sums_of(x) - {(op.params["axis"], op.params["size"])}, said_of(x)
+
+
+@scatter_addends.rule("transpose")
+def transpose_scatter_addends(op, ct, x):
+    return (all_gather_reduced(ct, **op.params),)
+
+
 # ------------------------------------------------------------------------------------------- permutations
 def all_to_all_aval(x, axis, size, groups):
     leading_is_members("all_to_all", x, size, groups)
@@ -206,22 +274,10 @@ def transpose_ppermute(op, ct, x):
     return (ppermute(ct, **{**op.params, "perm": back}),)
 
 
-# ------------------------------------------------------------------------------------------------- index
-axis_index = Primitive(
-    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
-    doc="a member's index along a named axis",
-)  # fmt: skip
-axis_index.rule("lower")(by_devices(stablehlo.axis_index))
-
-
-@axis_index.rule("collective")
-def index_of_members(op):
-    return Batched(iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)
-
-
 __all__ = [
     "all_gather",
     "all_gather_invariant",
+    "all_gather_reduced",
     "all_to_all",
     "axis_index",
     "pmax",
@@ -229,4 +285,5 @@ __all__ = [
     "ppermute",
     "psum",
     "reduce_scatter",
+    "scatter_addends",
 ]

@@ -14,6 +14,7 @@ from rabbet.extend.primitive import gather, reduce_max, reduce_sum
 from rabbet.extend.transform import typeof
 
 from rabbet_collectives import functions
+from rabbet_collectives.axis_names import one_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,7 +64,7 @@ def ragged_all_to_all(
       [[1.0, 4.0, 5.0, 0.0], [2.0, 3.0, 6.0, 0.0]]
     """
     who = "ragged_all_to_all"
-    pairs = [functions.one_name(axis_name, who)]
+    pairs = [one_name(axis_name, who)]
     count = functions.count_of(pairs, functions.groups_of(axis_index_groups, pairs, who))
     runs = {typeof(v).shape for v in (input_offsets, send_sizes, output_offsets, recv_sizes)}
     ((length,),) = runs if len(runs) == 1 and len(next(iter(runs))) == 1 else [(0,)]

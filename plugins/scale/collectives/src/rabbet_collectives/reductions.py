@@ -1,14 +1,16 @@
 """Reductions over the members of a named axis, the primitives, and who writes them for the compiler."""
 
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.errors import UnboundAxisError
 from rabbet.extend.primitive import (
     Batched,
     Dual,
     Primitive,
+    ShapedArray,
     accept,
     div,
     eq,
+    iota,
     mul,
     reduce_max,
     reduce_min,
@@ -21,6 +23,7 @@ from rabbet_collectives import stablehlo
 from rabbet_collectives.groups import reduced_in_groups
 
 NUMBERS, REALS = "iufc", "iuf"
+INDEX = dtypes.canonicalize("int32")
 
 
 def by_devices(text):
@@ -105,3 +108,16 @@ def jvp_extreme(op, x):
 
 pmax.rule("jvp")(jvp_extreme)
 pmin.rule("jvp")(jvp_extreme)
+
+
+# ------------------------------------------------------------------------------------------------- index
+axis_index = Primitive(
+    "axis_index", lambda *, axis, size: ShapedArray((), INDEX), axis="axis",
+    doc="a member's index along a named axis",
+)  # fmt: skip
+axis_index.rule("lower")(by_devices(stablehlo.axis_index))
+
+
+@axis_index.rule("collective")
+def index_of_members(op):
+    return Batched(iota(dtype=INDEX, shape=(op.params["size"],), dimension=0), 0)

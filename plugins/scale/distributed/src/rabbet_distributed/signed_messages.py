@@ -20,6 +20,7 @@ VARIABLE, FILE_VARIABLE = "RABBET_JOB_SECRET", "RABBET_JOB_SECRET_FILE"
 LEAST = 16  # characters
 MARK = "rabbet-1"
 PAUSE = 0.05
+MOST_REMOVED = 65536  # removed keys of which the last counter is remembered
 NAMED = 5  # of the keys under which something was refused, that many have a warning
 
 
@@ -80,6 +81,8 @@ class SignedStore:
         self.store = store
         self.secret = hashlib.sha256(b"rabbet store\0" + secret).digest()
         self.newest: dict[str, int] = {}  # by key, the counter of the last message that was believed
+        self.removed: dict[str, int] = {}  # the same of keys that were removed since
+        self.written: dict[str, int] = {}  # the same of what was written here
         self.refused: dict[str, str] = {}  # by key, what was wrong
         self.count = 0
 
@@ -94,8 +97,10 @@ class SignedStore:
         return hmac.new(self.secret, f"{key}\0{count}\0{text}".encode(), hashlib.sha256).hexdigest()
 
     def signed(self, key, text):
-        """A text with its code. The counter is the time, so that it grows over restarts, too."""
-        self.count = max(self.count + 1, self.newest.get(key, 0) + 1, time.time_ns())
+        """A text with its code. The counter is the time, so that it grows over restarts, too, and above all
+        that was read (Lamport's clock), so that an answer is newer than its question whatever the clocks say.
+        """
+        self.count = max(self.count + 1, time.time_ns())
         return f"{MARK} {self.code(key, self.count, text)} {self.count} {text}"
 
     def believed(self, key, value):
@@ -108,8 +113,11 @@ class SignedStore:
                 problem = "it is signed with another secret, or for another key"
             elif count < self.newest.get(key, 0):
                 problem = "it is older than what was read before"
+            elif count <= self.removed.get(key, -1):
+                problem = "it was there before, and has been removed since"
             else:
                 self.newest[key] = count
+                self.count = max(self.count, count)
                 text = parts[3]
         if text is None:
             self.refuse(key, problem)
@@ -140,12 +148,15 @@ class SignedStore:
     # ---------------------------------------------------------------------------- what a ``Store`` can do
     def set(self, key, value, *, replace=False):
         """Set a key. Raises KeyError if it is set by a process of this job, unless ``replace``."""
+        signed = self.signed(key, value)
         try:
-            self.store.set(key, self.signed(key, value), replace=replace)
+            self.store.set(key, signed, replace=replace)
         except KeyError:
             if self.get(key) is not None:
                 raise
-            self.store.set(key, self.signed(key, value), replace=True)
+            signed = self.signed(key, value)
+            self.store.set(key, signed, replace=True)
+        self.written[key] = int(signed.split(" ", 3)[2])
 
     def get(self, key):
         """The value of a key, or None."""
@@ -170,11 +181,16 @@ class SignedStore:
         return {key: value for key, value in found.items() if value is not None}
 
     def delete(self, key):
-        """Remove a key and all below it."""
+        """Remove a key and all below it. What stood there is not believed again, as far as it was read or
+        written here: somebody may have kept a copy, whose code is right.
+        """
         self.store.delete(key)
         with contextlib.suppress(RuntimeError):  # another thread reads meanwhile
-            for each in [k for k in self.newest if k == key or k.startswith(f"{key}/")]:
-                self.newest.pop(each, None)
+            for each in [k for k in {**self.newest, **self.written} if k == key or k.startswith(f"{key}/")]:
+                last = max(self.newest.pop(each, -1), self.written.pop(each, -1), self.removed.pop(each, -1))
+                self.removed[each] = last  # as the newest of the dict
+            while len(self.removed) > MOST_REMOVED:
+                self.removed.pop(next(iter(self.removed)), None)
 
     def live(self, processes):
         """See ``Store``; it is jaxlib's own answer."""

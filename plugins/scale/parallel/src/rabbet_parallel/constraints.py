@@ -15,13 +15,14 @@ from rabbet.extend.sharding import part_of, with_part
 from rabbet.extend.transform import is_tracer, typeof
 from rabbet.extend.wrapping import stacklevel
 
+from rabbet_parallel.addends_lowering import as_sum
 from rabbet_parallel.current_mesh import mesh_in_use
-from rabbet_parallel.explicit_sharding import Explicit, with_entries
+from rabbet_parallel.explicit_sharding import Explicit, entries_of, with_entries
 from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
-from rabbet_parallel.unreduced_sums import Addends, with_axes
+from rabbet_parallel.unreduced_sums import Addends, unreduced_of, with_axes
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
@@ -47,7 +48,8 @@ sharding_constraint.rule("extended")(lowers_stored)  # of typed keys: what only 
 
 @sharding_constraint.rule("lower")
 def lower_sharding_constraint(op, x):
-    if op.out.spread is not None and part_of(op.out.spread, Addends) is not None:
+    x = as_sum(op, x)
+    if unreduced_of(op.out):
         return x  # what the type says is written behind it
     return op.emit(
         f"sdy.sharding_constraint {x} <{op.params['sharding'].text(op.out.physical.ndim)}> : {op.out.mlir}"
@@ -116,7 +118,7 @@ def addends_as_told(op, *axes):
 
 @to_addends.rule("lower")
 def lower_to_addends(op, x):
-    return x  # what the result's type says is written behind it
+    return as_sum(op, x)  # what the result's type says is written behind it
 
 
 @to_addends.rule("transpose")
@@ -131,8 +133,14 @@ def batch_to_addends(op, x):
 
 @provides
 def as_addends(x, mesh, unreduced, reduced):
-    """A traced value of a type with these axes; an array as it is."""
-    return x if is_evaluating() else to_addends(x, mesh=mesh, unreduced=unreduced, reduced=reduced)
+    """A value of a type with these axes. Of an array that becomes a sum the first device has all."""
+    if not is_evaluating():
+        return to_addends(x, mesh=mesh, unreduced=unreduced, reduced=reduced)
+    concrete = concrete_mesh(mesh, x)
+    if concrete is None:
+        return x
+    spec = PartitionSpec(*entries_of(typeof(x)), unreduced=unreduced, reduced=reduced)
+    return device_put(x, NamedSharding(concrete, spec))
 
 
 def reshard_type(x, *, mesh, entries):

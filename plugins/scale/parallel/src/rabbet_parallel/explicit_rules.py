@@ -302,6 +302,22 @@ def refuse_cut_slices(x: Any) -> None:
         raise Ambiguous("it returns slices along a dimension that is cut")
 
 
+@explicit.primitive(p.optimization_barrier)
+def optimization_barrier(op: Op, *operands: Any) -> Any:
+    """Each value as it lay before."""
+    return [x.entries for x in operands]
+
+
+@explicit.primitive(p.scan)
+def scan(op: Op, *operands: Any) -> None:
+    """What its program says, where no array is read along a dimension that is cut: each step would fetch its
+    slice from another device.
+    """
+    for x in operands[op.params["consts"] + op.params["carry"] :]:
+        if x.entries[0] is not None:
+            raise Ambiguous(f"it reads slices along dimension 0, which {x.entries[0]!r} cuts")
+
+
 @explicit.primitive(to_addends)
 def of_to_addends(op, x):
     return x.entries

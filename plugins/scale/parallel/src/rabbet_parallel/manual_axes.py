@@ -14,7 +14,8 @@ from rabbet.errors import ShardingError, UnboundAxisError
 
 from rabbet_parallel.explicit_sharding import entries_along, entries_of, mesh_of
 from rabbet_parallel.meshes import Mesh
-from rabbet_parallel.shardy_text import mesh_text, spec_text
+from rabbet_parallel.shardy_text import mesh_text, spec_text, unreduced_text
+from rabbet_parallel.unreduced_sums import mesh_of_sums, unreduced_of
 
 if TYPE_CHECKING:
     from rabbet.extend.rules import Site
@@ -45,13 +46,17 @@ class Manual(NamedTuple):
 
     def text_of(self, aval: Any) -> Any:
         """How the compiler is told of a value whose type says how the other axes cut it, or None."""
-        mesh = mesh_of(aval)
+        sums = unreduced_of(aval) - self.axes
+        mesh = mesh_of(aval) if mesh_of(aval) is not None or not sums else mesh_of_sums(aval)
         if mesh is None or mesh.shape_tuple != self.mesh.shape_tuple:
             return None
         left = [n for n in mesh.explicit_axes if n not in self.axes]
         cut = entries_along(left, entries_of(aval))
         extra = aval.physical.ndim - aval.ndim
-        return spec_text(self.mesh, (*cut, *[None] * extra), bool(mesh.auto_axes)) if any(cut) else None
+        if not any(cut) and not sums:
+            return None
+        cuts = spec_text(self.mesh, (*cut, *[None] * extra), bool(mesh.auto_axes))
+        return cuts + unreduced_text(self.mesh, sums)
 
     def check(self, op: Any) -> None:
         """Refuse a collective along an axis that is not taken apart here, or was of another size."""

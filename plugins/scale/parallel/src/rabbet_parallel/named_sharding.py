@@ -16,7 +16,7 @@ from rabbet_parallel.meshes import AbstractMesh, Mesh
 from rabbet_parallel.operations import operations, provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 from rabbet_parallel.shardy_text import spec_text, unreduced_text
-from rabbet_parallel.unreduced_sums import COMPILER_KNOWS, Addends, reduced_of, unreduced_of
+from rabbet_parallel.unreduced_sums import COMPILER_KNOWS, Addends, mesh_of_sums, reduced_of, unreduced_of
 
 
 class NamedSharding(Sharding):
@@ -202,9 +202,13 @@ class NamedSharding(Sharding):
         return spread
 
     def asked(self, aval: Any) -> Any:
-        """On a mesh whose axes are all explicit, what the type of a result says."""
+        """On a mesh whose axes are all explicit, what the type of a result says; on another one if it says
+        of sums, which no layout that the compiler chose would say.
+        """
         if not self._mesh.are_all_axes_explicit or not self._mesh.axis_names:
-            return None
+            said = mesh_of_sums(aval)
+            concrete = None if said is None else with_devices(said, self._mesh)
+            return None if concrete is None else self.update(mesh=concrete).asked(aval)
         unreduced = unreduced_of(aval)
         spec = PartitionSpec(*entries_of(aval), unreduced=unreduced, reduced=reduced_of(aval))
         if unreduced and not COMPILER_KNOWS:

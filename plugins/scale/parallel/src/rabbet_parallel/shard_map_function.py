@@ -28,14 +28,22 @@ from rabbet_collectives.varying import axes_of_devices
 
 from rabbet_parallel.current_mesh import mesh_in_use, mesh_that_is_set
 from rabbet_parallel.explicit_sharding import entries_along, entries_of
-from rabbet_parallel.local_shapes import check_rank, check_sizes, check_spec, entries, local_type, unmentioned
+from rabbet_parallel.local_shapes import (
+    check_rank,
+    check_sizes,
+    check_spec,
+    check_sums,
+    entries,
+    local_type,
+    unmentioned,
+)
 from rabbet_parallel.meshes import AbstractMesh, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, with_devices
 from rabbet_parallel.partition_spec import PartitionSpec, axes_of
 from rabbet_parallel.shard_map_cells import call_with_cells
 from rabbet_parallel.shard_map_primitive import shard_map as shard_map_primitive
 from rabbet_parallel.shard_map_values import Values
-from rabbet_parallel.unreduced_sums import unreduced_of
+from rabbet_parallel.unreduced_sums import reduced_of, unreduced_of
 from rabbet_parallel.varying_axes import varying_outputs
 
 if TYPE_CHECKING:
@@ -157,12 +165,6 @@ class Mapped:
             leaves,
             lambda i, x: f"{self.who}: argument leaf {i} is not an array: {describe_value(x)}",
         )
-        for i, x in enumerate(leaves):
-            if unreduced_of(typeof(x)):
-                raise ShardingError(
-                    f"{self.who}: argument leaf {i} is {typeof(x).str_short()}, a sum that is not added up "
-                    "yet (unreduced)\n  to fix: add up before, rb.reshard(x, P(...))"
-                )
         in_specs = self.of_arguments(args, leaves, mesh, manual)
         for i, (x, spec) in enumerate(zip(leaves, in_specs, strict=True)):
             who = f"{self.who}: the spec of argument leaf {i},"
@@ -222,7 +224,7 @@ class Mapped:
     def of_arguments(self, args: Any, leaves: Any, mesh: Any, manual: Any) -> Any:
         """The specs of arguments: as given, or as their types say."""
         by_types = set(manual) <= set(mesh.explicit_axes)
-        said = lambda x: PartitionSpec(*entries_along(manual, entries_of(typeof(x))))
+        said = lambda x: said_by_type(typeof(x), manual)
         if self.in_specs is None:
             if not by_types:
                 raise ShardingError(
@@ -234,7 +236,8 @@ class Mapped:
         specs = self.specs(given, args, "in_specs", mesh, manual)
         for i, (x, spec) in enumerate(zip(leaves, specs, strict=True) if by_types else ()):
             own, ndim = said(x), typeof(x).ndim
-            if not axes_of_type(typeof(x)) and entries(spec, ndim) != entries(own, ndim):
+            told = [(entries(s, ndim), s.unreduced, s.reduced) for s in (spec, own)]
+            if not axes_of_type(typeof(x)) and told[0] != told[1]:
                 raise ShardingError(
                     f"{self.who}: in_specs cuts argument leaf {i} as {spec}, but by its type its sharding "
                     f"is {own}, {typeof(x).str_short()}\n  to fix: move it before, "
@@ -290,6 +293,8 @@ class Mapped:
         found = self.specs(self.out_specs, places, "out_specs", mesh, manual)
         for i, (aval, spec) in enumerate(zip(jaxpr.out_avals, found, strict=True)):
             check_rank(spec, aval, f"{self.who}: the spec of result leaf {i}")
+            if self.check_vma:
+                check_sums(spec, aval, manual, f"{self.who}: result leaf {i}")
         return found
 
     def refuse_differing(self, jaxpr: Any, in_specs: Any, out_specs: Any, mesh: Any, manual: Any) -> None:
@@ -306,6 +311,12 @@ class Mapped:
                     "agree (lax.psum, lax.pmean, lax.all_gather), or give check_vma=False if they agree "
                     "anyway"
                 )
+
+
+def said_by_type(aval: Any, manual: Any) -> PartitionSpec:
+    """The spec that the type of an argument says, along the axes that are taken apart."""
+    sums, said = [axes.intersection(manual) for axes in (unreduced_of(aval), reduced_of(aval))]
+    return PartitionSpec(*entries_along(manual, entries_of(aval)), unreduced=sums, reduced=said)
 
 
 WORDS = {"in_specs": "arguments", "out_specs": "result"}

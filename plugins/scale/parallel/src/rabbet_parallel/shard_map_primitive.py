@@ -25,9 +25,17 @@ from rabbet_collectives.primitives import psum
 from rabbet_collectives.varying import axes_of_devices
 
 from rabbet_parallel.explicit_sharding import entries_of
-from rabbet_parallel.local_shapes import global_type, local_type, shardings_text, unmentioned, with_dimension
+from rabbet_parallel.local_shapes import (
+    global_type,
+    local_type,
+    shardings_text,
+    sums_of,
+    unmentioned,
+    with_dimension,
+)
 from rabbet_parallel.manual_axes import Manual
 from rabbet_parallel.partition_spec import PartitionSpec, axes_of, names_in
+from rabbet_parallel.shardy_text import spec_text, unreduced_text
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
@@ -97,10 +105,16 @@ def lower_shard_map(op: Site, *names: Any) -> Any:
         # XLA makes constants of empty arrays, and then refuses a program of parts that was given several.
         jaxpr, names, in_specs, in_avals = of_nothing(params), (), (), ()
     threaded = op.ordered_effects  # each device keeps its own order
-    alike = [PartitionSpec()] * len(threaded), [0] * len(threaded)
+    count = len(threaded)
+    alike = [PartitionSpec()] * count, [0] * count, [frozenset()] * count
+    sums = lambda specs, avals: [sums_of(s, a) for s, a in zip(specs, avals, strict=True)]
     ins, outs = [
         shardings_text(
-            mesh, params["manual"], [*specs, *alike[0]], [*[a.physical.ndim for a in avals], *alike[1]]
+            mesh,
+            params["manual"],
+            [*specs, *alike[0]],
+            [*[a.physical.ndim for a in avals], *alike[1]],
+            [*sums(specs, avals), *alike[2]],
         )
         for specs, avals in ((in_specs, in_avals), (params["out_specs"], op.out_avals))
     ]
@@ -119,14 +133,31 @@ def lower_shard_map(op: Site, *names: Any) -> Any:
             return op.inline(jaxpr, names)
     # The token of a call that one device makes is not handed on itself: its sharding would be lost.
     before = [op.emit(f"stablehlo.after_all {op.token(effect)} : {TOKEN}") for effect in threaded]
-    operands = [*names, *before]
+    operands = [*told(op, names, in_avals, mesh, in_specs), *before]
     head = f'"sdy.manual_computation"({", ".join(operands)}) <{{{attributes}}}>'
     count = len(op.out_avals) + len(threaded)
     with op.by_itself(Manual(mesh, by_hand)):
         made = op.emit_regions(
             head, [(jaxpr, [], threaded, threaded)], tail, count, closed=True, terminator="sdy.return"
         )
-    return op.take_tokens(threaded, made)
+    outs = op.take_tokens(threaded, made)
+    if any(sums(in_specs, in_avals)):  # what leaves is said to be added up
+        outs = told(op, outs, op.out_avals, mesh, params["out_specs"], of_all=True)
+    return outs
+
+
+def told(op: Any, names: Any, avals: Any, mesh: Any, specs: Any, of_all: bool = False) -> Any:
+    """Values of which the compiler is told again how they lie, if they are sums not added up yet."""
+    found = []
+    for name, aval, spec in zip(names, avals, specs, strict=True):
+        unreduced = sums_of(spec, aval)
+        if unreduced or of_all:
+            rank = aval.physical.ndim
+            cut = spec_text(mesh, (*spec, *[None] * (rank - len(spec))), bool(mesh.auto_axes))
+            text = cut + unreduced_text(mesh, unreduced)
+            name = op.emit(f"sdy.sharding_constraint {name} <{text}> : {aval.mlir}")
+        found.append(name)
+    return found
 
 
 def refuse_other_mesh(params: Any, around: Any) -> None:
@@ -300,6 +331,11 @@ def split_shard_map(op: Op, flags: Any) -> Any:
     )
 
 
+def of_cotangent(spec: Any) -> Any:
+    """The spec of cotangents: unreduced and reduced change places."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
+
+
 @shard_map.rule("transpose")
 def transpose_shard_map(op: Op, cts: Any, *operands: Any) -> Any:
     params = op.params
@@ -311,13 +347,13 @@ def transpose_shard_map(op: Op, cts: Any, *operands: Any) -> Any:
     known = [x for x in operands if type(x) is not Linear]
     known_specs = [s for s, lin in zip(ins, linear, strict=True) if not lin]
     given = [ct for ct, there in zip(cts, nonzero, strict=True) if there]
-    given_specs = [s for s, there in zip(params["out_specs"], nonzero, strict=True) if there]
-    given_types = [a for a, there in zip(jaxpr.out_avals, nonzero, strict=True) if there]
+    given_specs = [of_cotangent(s) for s, there in zip(params["out_specs"], nonzero, strict=True) if there]
+    given_types = [a.cotangent for a, there in zip(jaxpr.out_avals, nonzero, strict=True) if there]
     parts = [
         local_type(global_type(a, mesh, s, manual), mesh, s, manual, params["typed"])
         for a, s in zip(given_types, given_specs, strict=True)
     ]
-    targets = [s for s, lin in zip(ins, linear, strict=True) if lin]
+    targets = [of_cotangent(s) for s, lin in zip(ins, linear, strict=True) if lin]
     targets = [s for s, there in zip(targets, produced, strict=True) if there]
     first = len(captured) + len(known)
 

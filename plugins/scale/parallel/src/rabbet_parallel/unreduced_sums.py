@@ -12,23 +12,17 @@ the same program without these words.
 
 from typing import Any
 
-from rabbet import dtypes, lax
 from rabbet.errors import ShardingError
-from rabbet.extend import primitive as p
 from rabbet.extend.native import compiler_has
 from rabbet.extend.sharding import Alive, OverDevices, part_of, with_part
+from rabbet_collectives.addends import of_results
 
 from rabbet_parallel.explicit_sharding import Explicit, entries_of
 from rabbet_parallel.operations import operations
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
 from rabbet_parallel.shardy_text import spec_text, unreduced_text
 
-# Linear ones that the compiler refuses of addends; of a Fourier transform it takes whole values.
-UNKNOWN = frozenset([p.real, p.imag, p.conj])
-FILL = lax.GatherScatterMode.FILL_OR_DROP
 NOWHERE: frozenset = frozenset()
-# Moves and copies of elements, and sums of them, which say nothing of their own of kinds.
-MOVING = frozenset([p.dynamic_slice, p.convert_element_type, p.select_n, p.gather])
 # Older compilers refuse the word; programs mean the same without it.
 COMPILER_KNOWS = compiler_has("unreduced shardings")
 
@@ -62,47 +56,14 @@ class Addends(OverDevices):
         primitive = op.primitive
         if "body" in primitive.kinds or primitive.place is not None or "addends" in primitive.rules:
             return outs  # typed by their own rules
-        full = [a for a in avals if a.ndim or unreduced_of(a)]
-        sums = {unreduced_of(a) for a in (avals if primitive is p.pad else full)}
-        shared = {reduced_of(a) for a in full} or {NOWHERE}
-        if sums <= {NOWHERE}:
-            cut = frozenset([n for a in avals for n in cut_by(a)])
-            mine = frozenset().union(*shared) - (cut if "bilinear" in primitive.kinds else NOWHERE)
-            return tuple([with_axes(out, self.mesh, NOWHERE, mine) for out in outs])
-        found = self.of_sums(op, avals, sums)
-        return tuple([with_axes(out, self.mesh, found, NOWHERE) for out in outs])
+        sums, said = of_results(op, avals, unreduced_of, reduced_of)
+        if said and "bilinear" in primitive.kinds:
+            said -= frozenset([n for a in avals for n in cut_by(a)])
+        return tuple([with_axes(out, self.mesh, sums, said) for out in outs])
 
-    def of_sums(self, op, avals, sums):
-        """Along which axes the results are sums, where an operand is."""
-        primitive = op.primitive
-        if primitive is p.mul or primitive is p.div:
-            of_sum = [a for a in avals if unreduced_of(a)]
-            divided = primitive is p.div
-            divided = divided and (unreduced_of(avals[1]) or dtypes.kind(avals[0].dtype) not in "fc")
-            if len(of_sum) == 1 and not divided:
-                (axes,) = [unreduced_of(a) for a in of_sum]
-                others = [a for a in avals if a is not of_sum[0]]
-                if all(not a.ndim or axes <= reduced_of(a) for a in others):
-                    return axes
-            raise refused(op, avals, "of a product one operand may be such a sum, the others 'reduced'")
-        if primitive is p.gather:
-            sums = {unreduced_of(avals[0])}
-            if op.params["mode"] is FILL and not is_of_addends(op.params["fill_value"], avals[0].dtype):
-                raise refused(op, avals, "what it reads outside would be counted once a device")
-        if primitive is p.select_n:
-            sums = {unreduced_of(a) for a in avals[1:]}
-        if primitive is p.convert_element_type and not is_kept_in(avals[0].dtype, op.params["new_dtype"]):
-            raise refused(op, avals, "numbers of the other dtype are not sums of the converted addends")
-        if primitive in UNKNOWN or primitive.name == "fft":
-            raise refused(op, avals, "the compiler does not take it addend by addend")
-        linear = {"linear", "structural"} & set(primitive.kinds) or primitive in MOVING
-        if not linear:
-            raise refused(op, avals, "it is not linear")
-        if "elementwise" in primitive.kinds and primitive is not p.select_n:
-            sums = {unreduced_of(a) for a in avals}  # a number, too, would be added on each device
-        if len(sums) > 1:
-            raise refused(op, avals, "the others are added up already, and would be counted once a device")
-        return sums.pop()
+    def cotangent(self):
+        """Of what cotangents' types say: unreduced and reduced change places."""
+        return Addends(self.mesh, self.reduced, self.unreduced)
 
     def fitted(self, x, aval):
         """Added up where the type says so, or said to be a sum."""
@@ -152,28 +113,6 @@ class Addends(OverDevices):
         return Addends, (self.mesh, self.unreduced, self.reduced)
 
 
-def is_of_addends(fill, dtype):
-    """Whether a sum of as many fill values as there are devices is that value: zero, or not a number."""
-    return dtypes.kind(dtype) in "fc" if fill is None else not fill or fill != fill
-
-
-def is_kept_in(old, new):
-    """Whether a sum of numbers may be converted addend by addend: by rounding, or modulo fewer bits."""
-    one, other = dtypes.kind(old), dtypes.kind(new)
-    if one in "fc" or other not in "iu":
-        return one in "fc" and other in "fc"
-    return one in "iu" and dtypes.itemsize_bits(new) <= dtypes.itemsize_bits(old)
-
-
-def refused(op, avals, why):
-    """The error that says what to write."""
-    shown = ", ".join([a.str_short() for a in avals])
-    return ShardingError(
-        f"{op.primitive.name} of {shown}: an operand is a sum that is not added up yet (unreduced), and "
-        f"{why}\n  to fix: add up before, rb.reshard(x, P(...)) with a spec without unreduced"
-    )
-
-
 def unreduced_of(aval):
     """The axes along which values of a type are sums not added up yet."""
     own = part_of(aval.spread, Addends)
@@ -184,6 +123,12 @@ def reduced_of(aval):
     """The axes along which values of a type are said to be added up."""
     own = part_of(aval.spread, Addends)
     return NOWHERE if own is None else own.reduced
+
+
+def mesh_of_sums(aval):
+    """The mesh along whose axes values of a type are sums, or said to be added up, or None."""
+    own = part_of(aval.spread, Addends)
+    return None if own is None else own.mesh
 
 
 def cut_by(aval):

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 from rabbet.errors import ShardingError
 from rabbet.extend.passes import Var, bodies_of
 from rabbet.extend.primitive import cond, scan, while_
-from rabbet_collectives.primitives import all_gather, all_gather_invariant, axis_index, pmax, pmin, psum
-from rabbet_collectives.varying import pvary
+from rabbet_collectives.primitives import (
+    all_gather,
+    all_gather_invariant,
+    all_gather_reduced,
+    axis_index,
+    pmax,
+    pmin,
+    psum,
+)
+from rabbet_collectives.varying import cast, pvary
 
 from rabbet_parallel.manual_axes import several
 from rabbet_parallel.partition_spec import axes_of
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
 NOWHERE: frozenset = frozenset()
 # Over a whole axis their results are the same for all members.
-UNITING = (psum, pmax, pmin, all_gather, all_gather_invariant)
+UNITING = (psum, pmax, pmin, all_gather, all_gather_invariant, all_gather_reduced)
 
 
 def varying_outputs(jaxpr: Any, ins: Any, manual: Any) -> Any:
@@ -50,6 +58,9 @@ def of_equation(eqn: Any, ins: Any, manual: Any) -> Any:
     together = NOWHERE.union(*ins)
     if primitive is pvary:
         return [together | {name for name, _ in params["axes"]}]
+    if primitive is cast:  # of sums their types are asked
+        named = {name for name, _ in params["axes"]}
+        return [together | named if params["to"] == "varying" else together - named]
     if primitive.axis is not None:
         names = named_by(op)
         if unites(op):

@@ -50,6 +50,7 @@ def arrays():
     return {
         "xy": put(HOST, "x", "y"), "x": put(HOST, "x"), "y": put(HOST, "y"), "w": put(WEIGHTS),
         "cols": put(WEIGHTS, None, "x"), "deep": put(np.ones((8, 4, 2), np.float32), "x", None, "y"),
+        "rows": put(np.arange(64, dtype=np.float32).reshape(8, 4, 2), "x"),
         "both": put(HOST, ("x", "y")), "later": put(np.ones((8, 4, 2), np.float32), None, "x", "y"),
     }  # fmt: skip
 
@@ -101,7 +102,18 @@ RESULTS = {
         lambda a: lax.reduce_window(a, -np.inf, lax.max, (1, 2), (1, 1), "SAME"), ("x", "y"), "xy",
     ),
     "a scan": (lambda a: lax.scan(lambda c, _: (c * 2, c), a, None, length=2)[1], (None, "x", "y"), "xy"),
-    "a carry": (lambda a: lax.scan(lambda c, r: (c + r, None), rnp.zeros(4), a)[0], ("y",), "xy"),
+    "a carry": (lambda w: lax.scan(lambda c, r: (c + r, None), rnp.zeros(8), w)[0], ("x",), "cols"),
+    "a barrier": (lambda a: lax.optimization_barrier(a * 2), ("x", "y"), "xy"),
+    "one of two behind a barrier": (
+        lambda a, w: lax.optimization_barrier((a, w))[1] + 1, (None, "x"), "xy", "cols",
+    ),
+    "real transforms along what is whole": (
+        lambda a: rnp.fft.irfft(rnp.fft.rfft(a, axis=1), axis=1), ("x", None), "x",
+    ),
+    "transforms along two axes": (lambda a: rnp.fft.fft2(a, axes=(1, 2)).real, ("x", None, None), "rows"),
+    "transforms along several axes": (
+        lambda a: rnp.fft.fftn(a, axes=(2, 1)).imag, ("x", None, None), "rows",
+    ),
     "a branch": (lambda a: lax.cond(a.sum() > 0, lambda v: v, lambda v: 2 * v, a), ("x", "y"), "xy"),
     "a call": (lambda a: jit(lambda v: v.sum(1))(a), ("x",), "xy"),
     "a convolution": (
@@ -165,7 +177,9 @@ UNCLEAR = {
     "an unclear shape": (lambda a: a.reshape(2, 4, 4), ("xy",), "cannot be cut by it evenly"),
     "merged": (lambda a: a.reshape(32, 2), ("later",), "a later one is cut"),
     "largest along what is cut": (lambda a: lax.top_k(a, 2), ("xy",), "along the last dimension"),
-    "a transform along what is cut": (lambda a: rnp.fft.fft(a, axis=0), ("x",), "it transforms dimensions"),
+    "a transform along what is cut": (
+        lambda a: rnp.fft.fft(a, axis=0), ("x",), "it transforms dimension 1, which 'x' cuts",
+    ),
     "written at places that are cut": (lambda a: a.at[np.array([1, 2])].add(1.0), ("x",), "it writes at"),
 }
 
@@ -282,6 +296,22 @@ def test_other_meshes_are_refused(arrays):
     turned = rb.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Explicit)
     with pytest.raises(ValueError, match="mesh"):
         jit(lambda a, b: a + b)(arrays["x"], rb.device_put(HOST, on("x", mesh=turned)))
+
+
+REFUSED = {
+    "a transform": (lambda a: rnp.fft.fft(a, axis=0), "fft of .*dimension 1, which 'x' cuts", "x"),
+    "a real transform": (lambda w: rnp.fft.rfft(w), "fft of .*dimension 1, which 'x' cuts", "cols"),
+    "a scan": (lambda a: lax.scan(lambda c, r: (c + r, c), rnp.zeros(4), a), "scan of .*'x' cuts", "x"),
+    "a map": (lambda a: lax.map(lambda r: r * 2, a), "scan of .*dimension 0, which 'x' cuts", "x"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("run", [lambda f: f, jit], ids=["eager", "compiled"])
+def test_what_goes_along_a_dimension_that_is_cut(name, run, arrays):
+    f, message, operand = REFUSED[name]
+    with pytest.raises(ShardingError, match=message):
+        run(f)(arrays[operand])
 
 
 def test_branches_that_lie_otherwise(arrays):

@@ -190,3 +190,20 @@ def test_effects_where_some_axes_are_the_compilers(ordered):
     )  # fmt: skip
     with pytest.raises(ShardingError, match="name all axes of the mesh in axis_names"):
         jit(mapped)(A)
+
+
+@pytest.mark.parametrize("call", [rb.pure_callback, rb.io_callback], ids=["pure", "io"])
+@pytest.mark.parametrize("run", [lambda f: f, jit], ids=["eager", "compiled"])
+def test_what_a_function_returns_beside_explicit_axes(call, run):
+    mesh = rb.make_mesh((4, 2), ("x", "y"), axis_types=rb.sharding.AxisType.Explicit)
+    x = rb.device_put(A, NamedSharding(mesh, P("x", "y")))
+    f = lambda x: call(lambda v: v * 2, rb.ShapeDtypeStruct(x.shape, x.dtype), x)
+    out = run(f)(x)
+    np.testing.assert_array_equal(out, A * 2)
+    assert rb.typeof(out).str_short() == "f32[16,8]"  # whole, as under JAX
+    np.testing.assert_array_equal(run(lambda x: x + f(x))(x), A * 3)
+    assert rb.typeof(run(lambda x: x + f(x))(x)).str_short() == "f32[16@x,8@y]"
+    seen = []
+    run(lambda x: debug.callback(lambda v: seen.append(v.shape), x))(x)
+    rb.effects_barrier()
+    assert seen == [(16, 8)]

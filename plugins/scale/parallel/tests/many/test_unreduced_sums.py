@@ -207,3 +207,62 @@ def test_what_is_not_linear_in_addends_is_refused(f):
         types_of(f)
     assert types_of(lambda u: rnp.take(u, np.array([1, 0]), axis=0)) == "f32[2,8]{U:x}"
     assert types_of(lambda u: u.astype(rnp.bfloat16)) == "bf16[8,8]{U:x}"
+
+
+V = np.linspace(0.1, 2.0, 32, dtype=np.float32).reshape(8, 4)
+UX = P(unreduced={"x"})
+
+
+@knows
+@pytest.mark.parametrize("spec", [P(), P("x"), P("y"), P(reduced={"x"})], ids=str)
+@pytest.mark.parametrize(
+    ("f", "want"),
+    [
+        (rnp.sin, np.sin(V)), (lambda v: v * v, V * V), (lambda v: v.sum(0), V.sum(0)),
+        (lambda v: rb.reshard(v * 2, P()), V * 2),
+        (lambda v: rnp.einsum("ij,ik->jk", v, v, out_sharding=P()), V.T @ V),
+        (lambda v: rnp.cumsum(v, 1), V.cumsum(1)), (lambda v: rnp.ones((8, 4)), np.ones((8, 4))),
+        (lambda v: lax.fori_loop(0, 2, lambda i, c: rnp.sin(c), v), np.sin(np.sin(V))),
+    ],
+    ids=["sin", "square", "sum", "moved", "product", "cumsum", "ones", "loop"],
+)  # fmt: skip
+def test_what_is_computed_whole_is_counted_once(f, want, spec):
+    # A constraint alone makes each device compute all of it, and the sum has it once a device.
+    out = rb.jit(lambda v: rb.reshard(f(v), UX))(rb.device_put(V, spec))
+    assert rb.typeof(out).mat.unreduced == {"x"}
+    np.testing.assert_allclose(whole(out), want, rtol=1e-5)
+
+
+@knows
+@pytest.mark.parametrize("specs", [("x", "x"), (None, None), ("y", "y"), ("x", None), (("x", "y"),) * 2])
+def test_products_are_sums_whatever_cuts_them(specs):
+    left, right = [rb.device_put(V, P(cut)) for cut in specs]
+    f = lambda a, b: rnp.einsum("ij,ik->jk", a, b, out_sharding=UX)
+    np.testing.assert_allclose(whole(rb.jit(f)(left, right)), V.T @ V, rtol=1e-5)
+    if specs == ("x", "x"):
+        assert "all-reduce" not in rb.jit(f).lower(left, right).compile().as_text()
+
+
+@knows
+@pytest.mark.parametrize("within", [rb.jit, lambda f: f], ids=["jit", "eager"])
+def test_gradients_of_what_is_reduced_are_sums(within):
+    rows, w = rb.device_put(V, P("x")), rb.device_put(V[:4, :3], P(reduced={"x"}))
+    loss = lambda w, v: (rnp.sin(v @ w) ** 2).sum()
+    of_w, of_v = within(rb.grad(loss, (0, 1)))(w, rows)
+    assert rb.typeof(of_w).str_short() == "f32[4,3]{U:x}" and rb.typeof(of_v).str_short() == "f32[8@x,4]"
+    with rb.set_mesh(None):
+        right, other = rb.grad(loss, (0, 1))(V[:4, :3], V)
+    np.testing.assert_allclose(whole(of_w), right, rtol=1e-5)
+    np.testing.assert_allclose(of_v, other, rtol=1e-5)
+    for f in (lambda r: (r * r).sum(), lambda r: (rnp.take(r, np.array([0, 3, 3]), axis=0) ** 2).sum(),
+              lambda r: (r[:4] * 2.0).sum(), lambda r: (rnp.sin(r) * rows).sum()):  # fmt: skip
+        got = within(rb.grad(f))(rb.device_put(V, P(reduced={"x"})))
+        with rb.set_mesh(None):
+            plain = rb.grad(f if f.__code__.co_freevars == () else lambda r: (rnp.sin(r) * V).sum())(V)
+        assert rb.typeof(got).mat.unreduced == {"x"}
+        np.testing.assert_allclose(whole(got), plain, rtol=1e-5)
+    of_sum = within(rb.grad(lambda u: (rb.reshard(u, P("x")) ** 2).sum()))(rb.device_put(V, UX))
+    assert rb.typeof(of_sum).str_short() == "f32[8,4]{R:x}"
+    np.testing.assert_allclose(of_sum, 2 * V, rtol=1e-6)
+    back = within(lambda u: rb.reshard(u, P(reduced={"x"})))(rb.device_put(V, UX))
+    np.testing.assert_allclose(back, V)

@@ -64,7 +64,8 @@ def sweep(
       progress: called with a line before each trial.
       options: what other parameters of the function are given in turn, such as policies of ``checkpoint`` or
         numbers of microbatches.
-      budget: seconds after which no trial is begun; those that were not are told as such, last.
+      budget: seconds after which no trial is begun; those that were not are told as such, last. Trials
+        alternate in everything at once, so that those of a budget that ends early have seen a bit of each.
 
     Returns:
       the ``Trial``s, the best first: those that fit in memory by the longer estimate of a step, or, on
@@ -95,7 +96,7 @@ def sweep(
         if name not in program.parameters:
             raise ConfigError(f"sweep: {program.name} takes no {name!r}: give it a parameter")
     meshes = [dict(zip(axes, s, strict=True)) for s in factorizations(len(there), len(axes))]
-    for mesh, layout, *values in itertools.product(meshes, layouts or (None,), *choices.values()):
+    for mesh, layout, *values in alternating(meshes, layouts or (None,), *choices.values()):
         more = dict(zip(choices, values, strict=True))
         if budget is not None and time.monotonic() - started > budget:
             found.append(Trial(mesh, layout, None, NOT_TRIED, more))
@@ -120,6 +121,18 @@ def factorizations(n: int, parts: int) -> Iterator[tuple[int, ...]]:
         if n % first == 0:
             for rest in factorizations(n // first, parts - 1):
                 yield first, *rest
+
+
+def alternating(*choices: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """All combinations once, each the next choice of every kind behind the one before: as many as the longest
+    kind has choices show all choices of every kind.
+    """
+    seen: set[tuple[int, ...]] = set()
+    for place in itertools.product(*[range(len(kind)) for kind in choices]):
+        while place not in seen:
+            seen.add(place)
+            yield tuple([kind[i] for kind, i in zip(choices, place, strict=True)])
+            place = tuple([(i + 1) % len(kind) for kind, i in zip(choices, place, strict=True)])
 
 
 def tried(program: Program, there: Topology, mesh: dict[str, int], layout, options) -> Trial:

@@ -5,6 +5,7 @@ import rabbet as rb
 from rabbet import Array, dtypes
 from rabbet.errors import DeletedArrayError, ShardingError
 from rabbet.extend.primitive import to_physical
+from rabbet.extend.processes import copies_of_parts
 from rabbet.extend.transform import typeof
 
 from rabbet_store import arrays, scalars
@@ -42,7 +43,8 @@ def leaves_of(found, all_parts=False):
             )
         if isinstance(x, Array) and not x.aval.is_extended and not on_host(x):
             x.copy_to_host_async()
-    return [leaf_of(i, name, x, all_parts) for i, (_, name, x) in enumerate(found)]
+    known: dict = {}
+    return [leaf_of(i, name, x, all_parts, known) for i, (_, name, x) in enumerate(found)]
 
 
 def on_host(x):
@@ -50,8 +52,8 @@ def on_host(x):
     return x.sharding.platform == "cpu" if hasattr(x.sharding, "platform") else True
 
 
-def leaf_of(number, name, x, all_parts):
-    """A ``Leaf``, the one of this number in its tree."""
+def leaf_of(number, name, x, all_parts, known):
+    """A ``Leaf``, the one of this number in its tree. ``known`` has what was found for arrays of its kind."""
     row = {"name": name}
     if type(x) in scalars.TYPES:
         return Leaf({**row, "value": scalars.encoded(x)})
@@ -67,8 +69,7 @@ def leaf_of(number, name, x, all_parts):
             row["extended"] = extended(x)
             host, part, parts = parts_of_extended(x, all_parts)
         else:
-            host, part = x, x.sharding.shard_shape(x.shape)
-            parts = [(s.index, np.array(s.data)) for s in own_shards(x, all_parts)]
+            parts = copies_of_parts(x, each_process=all_parts)
             if x.aval.weak_type:
                 row["weak"] = True
     else:
@@ -77,10 +78,18 @@ def leaf_of(number, name, x, all_parts):
             "register a class that holds arrays (rb.tree_util.register_dataclass), and save the "
             "arrays that other objects are made of"
         )
-    dtype = host.dtype
-    chunk = arrays.chunk_of(part, dtype.itemsize)
-    row |= {"folder": f"array-{number}", "shape": list(host.shape), "dtype": dtype.name, "chunk": chunk}
-    return Leaf(row | {"as": kind}, parts)
+    # 10,000 arrays are of few kinds: what is the same for all of a kind is found once.
+    one = kind == "array" and "extended" not in row
+    key = (x.sharding, x.shape, x.dtype) if one else None
+    said = known.get(key)
+    if said is None:
+        if one:
+            host, part = x, x.sharding.shard_shape(x.shape)
+        chunk = arrays.chunk_of(part, host.dtype.itemsize)
+        said = {"shape": list(host.shape), "dtype": host.dtype.name, "chunk": chunk}
+        if one:
+            known[key] = said
+    return Leaf(row | {"folder": f"array-{number}", **said, "as": kind}, parts)
 
 
 def extended(x):

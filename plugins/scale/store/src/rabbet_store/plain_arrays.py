@@ -11,6 +11,7 @@ import rabbet as rb
 import tensorstore as ts
 from rabbet import Array, dtypes
 from rabbet.extend.functions import folded
+from rabbet.extend.processes import copies_of_parts
 from rabbet.extend.sharding import Sharding
 from rabbet_distributed.api import initialized_group
 
@@ -100,7 +101,7 @@ def started(x, spec, transaction=None):
     if isinstance(x.dtype, dtypes.ExtendedDType):
         raise TypeError(f"serialize: {x.dtype.name} has no form on disk; write rb.random.key_data of keys")
     refuse_addends(x, "serialize: the array")
-    parts = [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == 0]
+    parts = copies_of_parts(x)
     opened = ts.open(ts.Spec(described(spec, x)), create=True, open=True, transaction=transaction)
 
     def finish():

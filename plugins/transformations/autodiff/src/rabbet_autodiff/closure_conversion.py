@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import rabbet
 from rabbet import dtypes, tree
-from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_function, describe_value, folded
+from rabbet.extend.functions import array_or_tracer, convert_leaves, describe_value, folded
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.transform import is_tracer, typeof
 
 from rabbet_autodiff import checks
 from rabbet_autodiff.api import vjp
-from rabbet_autodiff.functions import Flat, of_chosen
+from rabbet_autodiff.functions import Flat, StandIn, of_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,30 +49,38 @@ def closure_convert(
     flat = Flat(fun, in_tree)
     program, captured = stage(flat, avals, getattr(fun, "__name__", "converted"))
     hoisted = [is_tracer(c) and dtypes.issubdtype(typeof(c).dtype, dtypes.inexact) for c in captured]
-    count = len(example_args)
+    consts = [c for c, h in zip(captured, hoisted, strict=True) if h]
+    # The converted function outlives the transformations around it where a rule keeps it: it holds neither
+    # what was hoisted nor `fun`, which closes over that.
+    staying = [None if h else c for c, h in zip(captured, hoisted, strict=True)]
+    count, out_tree = len(example_args), flat.out_tree
+    named: Any = StandIn(fun)
 
     def converted_fun(*args: Value | dict[Any, Any]) -> Value | dict[Any, Any]:
         if len(args) != count + sum(hoisted):
             raise TypeError(
-                f"the closure-converted {describe_function(fun)} takes {count} arguments and the "
+                f"the closure-converted {named.described} takes {count} arguments and the "
                 f"{sum(hoisted)} values that were hoisted out of it, got {len(args)}"
             )
         given, structure = tree.flatten(tuple(args[:count]))
         checks.same_structure(
-            "closure_convert", fun, structure, in_tree, ("the arguments", "the example arguments")
+            "closure_convert", named, structure, in_tree, ("the arguments", "the example arguments")
         )
         given = convert_leaves(
             array_or_tracer, given, lambda i, x: f"an argument is not an array: {describe_value(x)}"
         )
         checks.same_types(
-            "closure_convert", fun, [typeof(x).strong() for x in given], [a.strong() for a in avals],
+            "closure_convert", named, [typeof(x).strong() for x in given], [a.strong() for a in avals],
             lambda i: f"array number {i} of the arguments",
         )  # fmt: skip
         more = iter(args[count:])
-        consts = [array_or_tracer(next(more)) if h else c for c, h in zip(captured, hoisted, strict=True)]
-        return tree.unflatten(flat.out_tree, evaluate(program, given, consts))
+        values = [array_or_tracer(next(more)) if h else c for c, h in zip(staying, hoisted, strict=True)]
+        return tree.unflatten(out_tree, evaluate(program, given, values))
 
-    return functools.wraps(fun)(converted_fun), [c for c, h in zip(captured, hoisted, strict=True) if h]
+    converted = functools.wraps(fun)(converted_fun)
+    vars(converted).pop("__wrapped__", None)
+    vars(converted)["described"] = named.described
+    return converted, consts
 
 
 def fwd_and_bwd(

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
+class StandIn:
+    """What has a function's name in messages, in its place: the function may close over values of a
+    transformation that has ended when this is read.
+    """
+
+    def __init__(self, fun: Any) -> None:
+        self.described = describe_function(fun)
+
+
 class Flat:
     """A function of pytrees as one of flat lists; remembers the structure of its result (and auxiliary
     results).

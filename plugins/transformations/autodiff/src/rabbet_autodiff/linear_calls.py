@@ -55,6 +55,8 @@ def linear_call(
     moving, in_tree = tree.flatten(linear_args)
     residuals, moving = [array_or_tracer(x) for x in residuals], [array_or_tracer(x) for x in moving]
     n, out_tree = len(residuals), None
+    # `backward` is kept with the operation: it holds types and no values.
+    moving_types = [typeof(x).strong() for x in moving]
 
     def forward(
         known: list[Value] | tuple[Value, ...], given: list[Value] | tuple[Value, ...]
@@ -70,8 +72,10 @@ def linear_call(
         leaves, structure = tree.flatten(results)
         checks.same_structure("linear_call", fun_transpose, structure, in_tree, ("the result", "linear_args"))
         leaves = _arrays(fun_transpose, leaves)
-        types = [typeof(x) for x in leaves], [typeof(x).strong() for x in moving]
-        checks.same_types("linear_call", fun_transpose, *types, lambda i: f"number {i} of its results")
+        checks.same_types(
+            "linear_call", fun_transpose, [typeof(x) for x in leaves], moving_types,
+            lambda i: f"number {i} of its results",
+        )  # fmt: skip
         return leaves
 
     avals = [typeof(x) for x in (*residuals, *moving)]

@@ -69,7 +69,7 @@ class Transpose:
         leaves, ct_tree = tree.flatten(cotangent)
         checks.same_structure("linear_transpose", fun, ct_tree, out_tree, ("the cotangent", "the output"))
         leaves = [array_or_tracer(ct) for ct in leaves]
-        types = [typeof(c) for c in leaves], out_avals
+        types = [typeof(c) for c in leaves], [a.cotangent for a in out_avals]
         checks.same_types("linear_transpose", fun, *types, checks.cotangent_name(out_tree))
         results = self.recording.pull(leaves)
         return tree.unflatten(in_tree, [given_back(g, a) for g, a in zip(results, in_avals, strict=True)])

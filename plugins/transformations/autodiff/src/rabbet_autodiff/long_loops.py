@@ -186,12 +186,15 @@ def bounded_while_loop(
     if test.out_tree != tree.structure(0):
         return lax.while_loop(cond_fun, body_fun, init_val)
 
+    # What is kept for derivatives holds programs, and neither the functions nor what these close over.
+    test_program, body_program, count = test.program, body.program, len(test.consts)
+
     def going_on(consts: Any, state: Any) -> Any:
-        (more,) = evaluate(test.program, [*consts[: len(test.consts)], *state[1]])
+        (more,) = evaluate(test_program, [*consts[:count], *state[1]])
         return more if n is None else lax.bitwise_and(lax.lt(state[0], n), more)
 
     def step(consts: Any, state: Any) -> Any:
-        values = evaluate(body.program, [*consts[len(test.consts) :], *state[1]])
+        values = evaluate(body_program, [*consts[count:], *state[1]])
         return lax.add(state[0], 1), [match(x, y) for x, y in zip(values, state[1], strict=True)]
 
     if places is not None:

@@ -152,10 +152,11 @@ def record(fun: Callable[..., Any], primals: Any, moves: Any = None) -> Any:
         named_like(on_moving, fun)
         outs = [_dual(interpreter, x) for x in run_traced(interpreter, on_moving, duals)]
 
-    run_traced(recorder, over_recorder, [v for v in inputs if v is not None])
-    recorder.fn = fun
+    run_traced(recorder, named_like(over_recorder, fun), [v for v in inputs if v is not None])
+    if recorder.fn is over_recorder:  # where leaks are looked for, its name stands there already
+        recorder.fn = fun
     outputs = [d.tangent.payload if recorder.is_mine(d.tangent) else None for d in outs]
-    return [d.primal for d in outs], Recording(inputs, outputs, recorder.equations)
+    return [d.primal for d in outs], Recording(inputs, outputs, recorder.handed_over())
 
 
 def transposed(fun: Flat, avals: list[ShapedArray]) -> Any:
@@ -166,7 +167,7 @@ def transposed(fun: Flat, avals: list[ShapedArray]) -> Any:
     outputs = []
     for x in outs:
         outputs.append(x.payload if recorder.is_mine(x) else None)
-    return Recording(inputs, outputs, recorder.equations), outs
+    return Recording(inputs, outputs, recorder.handed_over()), outs
 
 
 __all__ = ["Recording", "forward", "record", "transposed"]

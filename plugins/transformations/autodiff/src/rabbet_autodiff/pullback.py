@@ -12,7 +12,7 @@ from rabbet.extend.primitive import tangent_aval, zero_tangent
 from rabbet.extend.transform import typeof
 
 from rabbet_autodiff import checks, modes, with_refs
-from rabbet_autodiff.functions import aval_of, given_back, taken
+from rabbet_autodiff.functions import StandIn, aval_of, given_back, taken
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -113,7 +113,7 @@ class Pullback:
             "vjp", self.fun, treedef, self.out_tree, ("the cotangent", "the output"), ValueError
         )
         # Of an output without derivatives, an integer, anything of its own type is as good as a float0.
-        wanted = [tangent_aval(a) for a in self.out_avals]
+        wanted = [tangent_aval(a).cotangent for a in self.out_avals]
         cotangents = [
             zero_tangent(a) if a.dtype != w.dtype and aval_of(ct).strong() == a.strong() else taken(ct)
             for ct, a, w in zip(leaves, self.out_avals, wanted, strict=True)
@@ -130,7 +130,8 @@ class Pullback:
         """The values that the forward pass kept, and everything else."""
         if self.parts is None:
             program, values = self.recording.program()
-            kept = self.fun, self.out_tree, self.in_tree, self.out_avals, self.primals
+            # A compiled function may keep this, and `fun` may close over values of its trace.
+            kept = StandIn(self.fun), self.out_tree, self.in_tree, self.out_avals, self.primals
             self.parts = values, Closed(self.recording._replace(equations=[]), program, kept)
         return self.parts
 

@@ -36,6 +36,13 @@ class Recorder(Interpreter):
     def __init__(self) -> None:
         self.equations = []
 
+    def handed_over(self) -> list[Equation]:
+        """The equations, which hold values of other transformations: a rule may keep this recorder, as the
+        parent of the interpreter that it ran under, and keeps none of them.
+        """
+        equations, self.equations = self.equations, []
+        return equations
+
     def key(self) -> Any:
         return None
 

@@ -33,7 +33,10 @@ class Stateful:
     """
 
     def __init__(self, passage: Any) -> None:
-        self.interpreter, self.body, self.name = passage.interpreter, passage.body, passage.name
+        # Rules are kept: what goes on from here has not the state that the interpreter has now.
+        self.interpreter = passage.interpreter.fresh()
+        self.interpreter.state = None
+        self.body, self.name = passage.body, passage.name
         self.first, self.last = passage.first, passage.last
         self.state = passage.inputs[-1].treedef
         self.outputs = len(passage.outputs) - 1

@@ -39,16 +39,31 @@ def converting(jitted: Any) -> Any:
 class Trees(dict):
     """Programs for pytrees by their structure: for each one the programs by placements, and the places where
     a leaf was no array in some call.
+
+    ``shapes`` has pairs of a structure and those programs, once more: a frame of another package may put what
+    finds a structure more quickly in the place of each (see ``FrameParts``).
     """
 
-    __slots__ = ()
+    __slots__ = ("shapes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[object, ...]] = []
 
     def enter(self, treedef: Any, leaves: list[Any], key: Any, run: Callable[..., Any]) -> None:
         """Enter a program for the types of ``leaves``, with ``key`` for its placements."""
-        programs, numbers = self.get(treedef, ({}, ()))
-        programs[key] = run
+        programs, numbers = self.get(treedef, (None, ()))
+        if programs is None:
+            programs = {}
+            self.shapes.append((treedef, programs))
+        programs[key] = program_entry(run)
         places = [i for i, x in enumerate(leaves) if type(x) is not Array]
         self[treedef] = programs, tuple(sorted({*numbers, *places}))
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self.shapes.clear()
 
 
 class Quick(dict):
@@ -148,7 +163,7 @@ def caller(jitted: Any) -> Any:
             x = leaves[i]
             if type(x) in CONVERTED:
                 leaves[i] = convert(x)
-        return programs[(*[x.spec for x in leaves], settings.traced_key)], leaves
+        return programs[(*[x.spec for x in leaves], settings.traced_key)][-1], leaves
 
     def of_others(args: tuple[Any, ...]) -> Any:
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
@@ -165,7 +180,7 @@ def caller(jitted: Any) -> Any:
                     x = leaves[i]
                     if type(x) in CONVERTED:
                         leaves[i] = convert(x)
-                run = programs[(*[x.spec for x in leaves], settings.traced_key)]
+                run = programs[(*[x.spec for x in leaves], settings.traced_key)][-1]
             else:
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
                 leaves = list(args)
@@ -208,9 +223,12 @@ def caller(jitted: Any) -> Any:
     if jitted.statics:
         split, fixed = jitted.split, quick.fixed
         others, keywords, of_trees = of_fixed_places, of_fixed, fixed
+        shapes: list[list[tuple[object, ...]] | None] = [None, None]
     else:
         others, keywords, of_trees = of_others, by_name, apart
+        shapes = [quick.trees.shapes, quick.named.shapes]
+    more = {"trees": shapes[0], "named": shapes[1], "convert": convert, "converted": CONVERTED}
     call = call_by_placements(
-        jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees
+        jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees, offered=more
     )
     return CompiledFunction(call, jitted)

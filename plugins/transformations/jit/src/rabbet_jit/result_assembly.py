@@ -29,5 +29,11 @@ def assembler(structure: Any) -> Callable[..., Any] | type | None:
         if kind is dict:
             # To say `strict` at each call would take half as long again.
             pairs = functools.partial(zip, tuple(data))
-            return lambda leaves: dict(pairs(leaves))
-    return functools.partial(tree.unflatten, structure)
+            return with_structure(lambda leaves: dict(pairs(leaves)), structure)
+    return with_structure(functools.partial(tree.unflatten, structure), structure)
+
+
+def with_structure(made: Callable[..., Any], structure: tree.PyTreeDef) -> Callable[..., Any]:
+    """Say what a function makes, for a frame that can make it without the function."""
+    made.structure = structure  # type: ignore[attr-defined]
+    return made

@@ -11,10 +11,9 @@ import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused, is_array_like, with_weak_type
 from rabbet.extend.transform import Tracer, typeof
-from rabbet.nn.half_types import half_activation, is_half
+from rabbet.nn.half_types import SELU_ALPHA, SELU_SCALE, half_activation, is_half
 
 if TYPE_CHECKING:
-
     from rabbet.typing import Value
 
 ARRAYS = frozenset((Array, Tracer))
@@ -152,7 +151,14 @@ def soft_sign(x: Value) -> Value:
       Array([-0.5 ,  0.75], dtype=float32)
     """
     x = as_float("soft_sign", x)
-    return lax.div(x, lax.add(lax.abs(x), 1.0))
+    if is_half(x):
+        return half_activation(x, function="soft_sign")
+    if dtypes.kind(x.dtype) == "c":
+        return lax.div(x, lax.add(lax.abs(x), 1.0))
+    far = lax.gt(lax.abs(x), 1.0)
+    beyond = lax.mul(lax.sign(x), lax.sub(1.0, lax.div(1.0, lax.add(lax.abs(x), 1.0))))
+    near = lax.select(far, lax.full_like(x, 0), x)
+    return lax.select(far, beyond, lax.div(near, lax.add(lax.abs(near), 1.0)))
 
 
 @fused
@@ -201,9 +207,19 @@ def gelu(x: Value, approximate: bool = True) -> Value:
     x = as_float("gelu", x)
     if is_half(x):
         return half_activation(x, function="gelu_by_tanh" if approximate else "gelu")
+    if dtypes.kind(x.dtype) == "c":
+        return x_times_share(x, approximate)
+    near = lax.clamp(-100.0, x, 100.0)  # beyond it is 0 and x, and a cube or a product could be infinite
+    return lax.select(lax.gt(x, 100.0), x, x_times_share(near, approximate))
+
+
+def x_times_share(x, approximate):
+    """``x`` times the normal distribution function; ``(1 + tanh u) / 2`` is ``logistic(2 u)``, in which
+    nothing cancels.
+    """
     if approximate:
-        inner = lax.mul(lax.add(x, lax.mul(lax.integer_pow(x, 3), 0.044715)), math.sqrt(2 / math.pi))
-        return lax.mul(x, lax.mul(lax.add(lax.tanh(inner), 1.0), 0.5))
+        inner = lax.add(lax.mul(lax.mul(x, x), 0.044715), 1.0)
+        return lax.mul(x, lax.logistic(lax.mul(lax.mul(x, inner), 2 * math.sqrt(2 / math.pi))))
     return lax.mul(lax.mul(x, 0.5), lax.erfc(lax.mul(x, -math.sqrt(0.5))))
 
 
@@ -246,8 +262,10 @@ def selu(x: Value) -> Value:
       >>> nn.selu(rnp.array([-1.0, 2.0]))
       Array([-1.1113307,  2.101402 ], dtype=float32)
     """
-    alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return lax.mul(exponential_below_zero(as_float("selu", x, with_number=True), alpha), scale)
+    x = as_float("selu", x, with_number=True)
+    if is_half(x):
+        return half_activation(x, function="selu")
+    return lax.mul(exponential_below_zero(x, SELU_ALPHA), SELU_SCALE)
 
 
 @fused
@@ -288,6 +306,8 @@ def hard_sigmoid(x: Value) -> Value:
       Array([0. , 0.5, 1. ], dtype=float32)
     """
     x = as_float("hard_sigmoid", x, with_number=True)
+    if is_half(x):
+        return half_activation(x, function="hard_sigmoid")
     return lax.div(relu6(lax.add(x, 3.0)), 6.0)
 
 
@@ -300,6 +320,8 @@ def hard_silu(x: Value) -> Value:
       Array([-0.,  0.,  3.], dtype=float32)
     """
     x = as_float("hard_silu", x, with_number=True)
+    if is_half(x):
+        return half_activation(x, function="hard_silu")
     return lax.mul(x, hard_sigmoid(x))
 
 
@@ -315,9 +337,14 @@ def squareplus(x: Value, b: Value = 4.0) -> Value:
       Array([0.618034, 1.      ], dtype=float32)
     """
     x = as_float("squareplus", x)
-    far = rnp.greater(lax.abs(x), 0.9 * math.sqrt(float(dtypes.finfo(x.dtype).max)))  # its square is infinite
-    root = lax.sqrt(rnp.add(lax.square(rnp.where(far, 1, x)), b))
-    root = rnp.where(far, lax.abs(x), root)
+    if is_half(x):
+        wide = squareplus(lax.convert_element_type(x, "float32"), b)
+        return lax.convert_element_type(wide, dtypes.result_type(x, b))
+    large = rnp.greater(lax.abs(x), 1)
+    size = lax.abs(rnp.where(large, x, 1))
+    share = rnp.multiply(b, lax.square(lax.div(1.0, size)))  # the square of the size may be infinite
+    root = rnp.multiply(size, lax.sqrt(rnp.add(share, 1)))
+    root = rnp.where(large, root, lax.sqrt(rnp.add(lax.square(rnp.where(large, 1, x)), b)))
     below = rnp.less(x, -1)  # where the sum of both is lost, what it is by its product with the difference
     x, root = lax.mul(x, 0.5), lax.mul(root, 0.5)
     quotient = rnp.divide(rnp.multiply(b, 0.25), rnp.where(below, rnp.subtract(root, x), 1))
@@ -333,6 +360,8 @@ def sparse_plus(x: Value) -> Value:
       Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = as_float("sparse_plus", x, with_number=True)
+    if is_half(x):
+        return half_activation(x, function="sparse_plus")
     inside = lax.select(lax.ge(lax.abs(x), 1.0), lax.full_like(x, 1), x)  # the square may be infinite
     between = lax.mul(lax.square(lax.add(inside, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))
@@ -347,6 +376,8 @@ def sparse_sigmoid(x: Value) -> Value:
       Array([0. , 0.5, 1. ], dtype=float32)
     """
     x = as_float("sparse_sigmoid", x, with_number=True)
+    if is_half(x):
+        return half_activation(x, function="sparse_sigmoid")
     return lax.mul(lax.min(lax.max(lax.add(x, 1.0), 0.0), 2.0), 0.5)
 
 

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 HALF = math.sqrt(0.5)
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+FAR = 1000.0  # beyond, what follows has its limits, and an infinite number would give inf * 0
+
+
+def not_below(x: Value) -> Value:
+    return lax.max(x, -FAR)
 
 
 def normal(x: Value) -> Value:
@@ -31,20 +39,20 @@ def softplus(x: Value) -> Value:
 
 
 def silu(x: Value) -> tuple[Value, Value]:
-    s = lax.logistic(x)
-    return lax.mul(x, s), lax.mul(s, lax.add(lax.mul(x, lax.logistic(lax.neg(x))), 1.0))
+    s, near = lax.logistic(x), lax.clamp(-FAR, x, FAR)
+    return lax.mul(not_below(x), s), lax.mul(s, lax.add(lax.mul(near, lax.logistic(lax.neg(x))), 1.0))
 
 
 def mish(x: Value) -> tuple[Value, Value]:
-    t = lax.tanh(softplus(x))
-    bend = lax.mul(lax.mul(x, lax.logistic(x)), lax.mul(lax.sub(1.0, t), lax.add(t, 1.0)))
-    return lax.mul(x, t), lax.add(t, bend)
+    t, near = lax.tanh(softplus(x)), lax.clamp(-FAR, x, FAR)
+    bend = lax.mul(lax.mul(near, lax.logistic(x)), lax.mul(lax.sub(1.0, t), lax.add(t, 1.0)))
+    return lax.mul(not_below(x), t), lax.add(t, bend)
 
 
 def gelu(x: Value) -> tuple[Value, Value]:
     p = normal(x)
     density = lax.mul(lax.exp(lax.mul(lax.mul(x, x), -0.5)), 1 / math.sqrt(2 * math.pi))
-    return lax.mul(x, p), lax.add(p, lax.mul(lax.clamp(-100.0, x, 100.0), density))
+    return lax.mul(not_below(x), p), lax.add(p, lax.mul(lax.clamp(-100.0, x, 100.0), density))
 
 
 def gelu_by_tanh(x: Value) -> tuple[Value, Value]:
@@ -54,12 +62,50 @@ def gelu_by_tanh(x: Value) -> tuple[Value, Value]:
     inner = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 0.044715), 1.0), twice))
     steep = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 3 * 0.044715), 1.0), twice))
     s = lax.logistic(inner)
-    return lax.mul(x, s), lax.mul(s, lax.add(lax.mul(steep, lax.logistic(lax.neg(inner))), 1.0))
+    return lax.mul(not_below(x), s), lax.mul(s, lax.add(lax.mul(steep, lax.logistic(lax.neg(inner))), 1.0))
+
+
+def selu(x: Value) -> tuple[Value, Value]:
+    above, below = lax.gt(x, 0.0), lax.min(x, 0.0)
+    value = lax.select(above, x, lax.mul(lax.expm1(below), SELU_ALPHA))
+    slope = lax.select(above, lax.full_like(x, 1), lax.mul(lax.exp(below), SELU_ALPHA))
+    return lax.mul(value, SELU_SCALE), lax.mul(slope, SELU_SCALE)
+
+
+def soft_sign(x: Value) -> tuple[Value, Value]:
+    near = lax.clamp(-1e30, x, 1e30)
+    size = lax.div(1.0, lax.add(lax.abs(near), 1.0))
+    return lax.mul(near, size), lax.mul(size, size)
+
+
+def hard_sigmoid(x: Value) -> tuple[Value, Value]:
+    value = lax.div(lax.clamp(0.0, lax.add(x, 3.0), 6.0), 6.0)
+    return value, lax.select(lax.lt(lax.abs(x), 3.0), lax.full_like(x, 1 / 6), lax.full_like(x, 0))
+
+
+def hard_silu(x: Value) -> tuple[Value, Value]:
+    gate = hard_sigmoid(x)[0]
+    inside = lax.div(lax.add(lax.mul(lax.clamp(-3.0, x, 3.0), 2.0), 3.0), 6.0)
+    return lax.mul(lax.max(x, -3.0), gate), lax.select(lax.lt(lax.abs(x), 3.0), inside, gate)
+
+
+def sparse_plus(x: Value) -> tuple[Value, Value]:
+    half = lax.mul(lax.add(lax.clamp(-1.0, x, 1.0), 1.0), 0.5)
+    return lax.select(lax.ge(x, 1.0), x, lax.mul(half, half)), half
+
+
+def sparse_sigmoid(x: Value) -> tuple[Value, Value]:
+    """The slope at -1 and 1 is the mean of those beside."""
+    slope = lax.mul(lax.sub(lax.sign(lax.add(x, 1.0)), lax.sign(lax.sub(x, 1.0))), 0.25)
+    return lax.mul(lax.clamp(0.0, lax.add(x, 1.0), 2.0), 0.5), slope
 
 
 BY_NAME: dict[str, Callable[[Value], tuple[Value, Value]]] = {
-    f.__name__: f for f in (silu, mish, gelu, gelu_by_tanh)
-}
+    f.__name__: f
+    for f in (
+        silu, mish, gelu, gelu_by_tanh, selu, soft_sign, hard_sigmoid, hard_silu, sparse_plus, sparse_sigmoid
+    )
+}  # fmt: skip
 
 
 def of_half_type(x: ShapedArray, function: str) -> ShapedArray:
@@ -95,4 +141,4 @@ def is_half(x: Value | ShapedArray) -> bool:
     return dtypes.kind(x.dtype) == "f" and dtypes.itemsize_bits(x.dtype) <= 16
 
 
-__all__ = ["half_activation", "is_half"]
+__all__ = ["SELU_ALPHA", "SELU_SCALE", "half_activation", "is_half"]

@@ -179,12 +179,11 @@ def vjp_of(exported, closed, spread):
     carried = [i for i, a in enumerate(exported.out_avals) if is_inexact(a)]
 
     def fun_vjp(*given):
-        leaves, cotangents = list(given[:count]), given[count:]
+        leaves, cotangents = given[:count], given[count:]
 
         def of_moving(*values):
-            for i, value in zip(moving, values, strict=True):
-                leaves[i] = value
-            outs = evaluate(program, [*consts, *leaves])
+            moved = dict(zip(moving, values, strict=True))  # a list of outside would hold them afterwards
+            outs = evaluate(program, [*consts, *[moved.get(i, x) for i, x in enumerate(leaves)]])
             return [outs[i] for i in carried]
 
         _, pull = rb.vjp(of_moving, *[leaves[i] for i in moving])

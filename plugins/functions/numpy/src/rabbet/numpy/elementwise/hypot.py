@@ -53,15 +53,31 @@ def length_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple
     """The direction times the tangents: a closed form with all its derivatives, at ties too."""
     x, y = primals
     out = length(x, y)
-    safe = lax.select(lax.eq(out, 0.0), lax.full_like(out, 1), out)
+    tx, ty = tangents
+    return out, lax.add(lax.mul(tx, share(x, y, out)), lax.mul(ty, share(y, x, out)))
 
-    def share(v: Value) -> Value:
-        infinite = lax.eq(lax.abs(v), math.inf)
-        finite = lax.select(infinite, lax.full_like(v, 0), v)
-        return lax.select(infinite, lax.sign(v), lax.div(finite, safe))
 
-    moved = [lax.mul(t, share(v)) for v, t in zip(primals, tangents, strict=True)]
-    return out, lax.add(*moved)
+@custom_rules
+def share(x: Value, other: Value, out: Value) -> Value:
+    """``x / length(x, other)``, 0 at the origin; ``out`` is that length."""
+    infinite = lax.eq(lax.abs(x), math.inf)
+    finite = lax.select(infinite, lax.full_like(x, 0), x)
+    return lax.select(infinite, lax.sign(x), lax.div(finite, or_one(out)))
+
+
+@share.def_rule("jvp")
+def share_jvp(primals: tuple[Value, ...], tangents: tuple[Value, ...]) -> tuple[Value, ...]:
+    """By the other share, which far out is what the square of this one lacks to 1. The length is not taken as
+    an operand of its own.
+    """
+    x, other, out = primals
+    here, beside = share(x, other, out), share(other, x, out)
+    turned = lax.sub(lax.mul(beside, tangents[0]), lax.mul(here, tangents[1]))
+    return here, lax.mul(turned, lax.div(beside, or_one(out)))
+
+
+def or_one(out: Value) -> Value:
+    return lax.select(lax.eq(out, 0.0), lax.full_like(out, 1), out)
 
 
 __all__ = ["hypot", "root_of_size"]

@@ -91,9 +91,10 @@ def contracted(
         optimize if isinstance(optimize, (str, bool)) else "auto",
     )
     arrays = [prepared(x, *step) for x, step in zip(arrays, plan.preparations)]
-    for (i, j), step in plan.contractions:
+    for (i, j), swapped, step in plan.contractions:
         y, x = arrays.pop(j), arrays.pop(i)
-        arrays.append(contract(x, y, step, precision, preferred_element_type))
+        both = (y, x) if swapped else (x, y)
+        arrays.append(contract(*both, step, as_given(precision, swapped), preferred_element_type))
     (result,) = arrays
     return finished(result, plan.final_sum, plan.final_order)
 
@@ -136,8 +137,8 @@ class Plan:
 
     ``preparations``: per operand, the shape with dimensions for the letters, pairs to take the diagonal of,
     axes to sum.
-    ``contractions``: pairs of positions in the list of operands (the result goes to its end), with a
-    ``Step``.
+    ``contractions``: pairs of positions in the list of operands (the result goes to its end), whether they
+    change places, and a ``Step``.
     """
 
     def __init__(
@@ -169,8 +170,9 @@ def plan_of(subscripts: Any, shapes: Any, optimize: Any) -> Any:
     for i, j in order_of(current, result, sizes, optimize):
         y, x = current.pop(j), current.pop(i)
         needed = set(result).union(*current)
-        step, letters = step_of(x, y, needed)
-        contractions.append(((i, j), step))
+        swapped = apart(y, x, needed, result) < apart(x, y, needed, result)
+        step, letters = step_of(y, x, needed) if swapped else step_of(x, y, needed)
+        contractions.append(((i, j), swapped, step))
         current.append(letters)
     (letters,) = current
     missing = [c for c in letters if c not in result]
@@ -318,6 +320,19 @@ def step_of(x: str, y: str, needed: set[Any]) -> Any:
     return numbers, letters
 
 
+def apart(x: str, y: str, needed: set[Any], result: str) -> tuple[int, int]:
+    """How far the dimensions of a product of two terms are from their order in the result: how many pairs are
+    in the other order, and how many are behind the first that is out of place. Of the two orders of the
+    operands the nearer one needs the smaller transposition, or none.
+    """
+    letters = [c for c in step_of(x, y, needed)[1] if c in result]
+    wanted = sorted(letters, key=result.index)
+    places = [result.index(c) for c in letters]
+    pairs = sum([a > b for k, b in enumerate(places) for a in places[:k]])
+    inner = next((k for k, (a, b) in enumerate(zip(letters, wanted)) if a != b), len(letters))
+    return pairs, len(letters) - inner
+
+
 # ---------------------------------------------------------------------------------------------- the work
 def prepared(
     x: Value, dropped: tuple[Any, ...], diagonals: tuple[tuple[int, ...], ...], summed: tuple[int, ...]
@@ -335,6 +350,11 @@ def diagonal_in_place(x: Value, i: int, j: int) -> Value:
     shape = typeof(x).shape
     mask = lax.eq(lax.broadcasted_iota("int32", shape, i), lax.broadcasted_iota("int32", shape, j))
     return lax.reduce_sum(lax.select(mask, x, lax.full_like(x, 0)), (j,))
+
+
+def as_given(precision: Any, swapped: bool) -> Any:
+    """A precision for each operand in their order."""
+    return tuple(precision)[::-1] if swapped and isinstance(precision, (tuple, list)) else precision
 
 
 def contract(

@@ -96,6 +96,8 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
         raise ValueError(f"pad: mode {mode!r} takes {takes or 'no further arguments'}, got {others}")
     if mode in ("constant", "empty", "linear_ramp"):
         values = kwargs.get(takes, 0)
+        if type(values) in (int, float) and not values and typeof(array).mat.unreduced:
+            return lax.pad(array, 0, [(low, high, 0) for low, high in widths])  # of each addend
         if mode != "linear_ramp" and not np.ndim(values):
             value = lax.convert_element_type(values, typeof(array).dtype)
             return padded_with_one(array, widths, value)

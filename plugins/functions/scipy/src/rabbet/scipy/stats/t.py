@@ -6,7 +6,7 @@ from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
 from rabbet.scipy.special.beta_values import log_betas
-from rabbet.scipy.special.numerics import choose
+from rabbet.scipy.special.numerics import choose, epsilon
 from rabbet.scipy.stats.standardization import standardized
 
 
@@ -22,7 +22,11 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     endless = df == math.inf
     free = choose(endless, 1.0, df)
     value = -log_betas(lax.full_like(free, 0.5), 0.5 * free) - 0.5 * lax.log(free)
-    value = value - 0.5 * (free + 1.0) * lax.log1p(z * z / free)
+    # Far out the square may be no number, and what is added to it is lost.
+    far = lax.abs(z) > lax.sqrt(free) * (1.0 / epsilon(z))
+    near, beyond = choose(far, 1.0, z), choose(far, lax.abs(z), 1.0)
+    bend = choose(far, 2.0 * lax.log(beyond) - lax.log(free), lax.log1p(near * near / free))
+    value = value - 0.5 * (free + 1.0) * bend
     normal = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
     return choose(endless, normal, value) - lax.log(scale)
 

@@ -1,7 +1,10 @@
-"""``jax.experimental.transfer``: names only. Arrays go from process to process by collective operations."""
+"""``jax.experimental.transfer``: rabbet-distributed's, or names only."""
 
-OPEN = True  # every name can be read
-WHY = (
-    "Rabbet has no server of arrays for other processes",
-    "connect the processes (rabbet.distributed.initialize) and move arrays by device_put",
-)
+import rabbet as rb
+
+if not hasattr(rb.experimental, "transfer"):
+    OPEN = True  # every name can be read
+    WHY = (
+        "rabbet-distributed, which has the server of arrays for other processes, is not installed",
+        "pip install rabbet-distributed",
+    )

@@ -1,0 +1,95 @@
+"""Frames of compiled functions that installed packages offer, in the place of the one in Python.
+
+``dispatch.function`` makes the frame of what ``jit`` returns. A package may offer another one that does the
+same in less time, by an entry point of the group ``rabbet.frames``: a function that gets the ``FrameParts``
+and returns a callable, or None where it has none for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rabbet.config import config
+from rabbet.program.context import context
+
+
+class FrameParts(NamedTuple):
+    """What the frame of a compiled function is made of; see ``rabbet.extend.backend.call_by_placements`` for
+    what is called when.
+
+    Attributes:
+      function: what it stands for.
+      programs: by ``(*[x.spec for x in arrays], traced_key)``, tuples ``(execute, handlers, spec, run)``.
+        ``run(arrays)`` does the whole work. A program that reads all its arguments and has one result is also
+        ``execute(raws).consume_with_handlers(handlers)[0]``, from the ``raw`` of each array to that of an
+        ``Array`` with this ``spec``. For one of several results ``execute`` is None, ``handlers`` is
+        ``(execute, handlers)``, and ``spec`` makes the result of the list of raw arrays; its ``form`` is
+        ``[specs, assemble, None]``, where ``assemble`` is called with the list of arrays, is ``tuple`` or
+        ``list``, or has the ``structure`` of the result. Where there is only ``run``, the others are None.
+      settings: ``traced_key`` is an attribute of it.
+      evaluation: the interpreter of the thread while operations are executed at once.
+      traced: ``(*args, **kwargs)``, under any other interpreter.
+      slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
+      of_others: ``(args)``, where an argument is neither an array nor one of the ``converted`` types.
+      of_trees: a collection; while there is something in it, arguments may be pytrees.
+      trees: a list of pairs of a structure of all arguments and its programs, which the frame may replace; it
+        is empty as long as no pytree was given, and None where arguments are static. ``named`` is the same
+        for calls with keywords, by the structure of ``(args, kwargs)``.
+      convert: makes an ``Array`` of a value of one of the types in ``converted``.
+      context: has the ``interpreter`` of the thread.
+
+    Example:
+      >>> from rabbet.extend.wrapping import FrameParts
+      >>> FrameParts._fields[:3]
+      ('function', 'programs', 'settings')
+    """
+
+    function: Any
+    programs: dict[Any, Any]
+    settings: Any
+    evaluation: Any
+    traced: Callable[..., Any]
+    slowly: Callable[..., Any]
+    of_others: Callable[..., Any]
+    of_trees: Any
+    trees: list[Any] | None = None
+    named: list[Any] | None = None
+    convert: Callable[..., Any] | None = None
+    converted: frozenset[type] = frozenset()
+    context: Any = context
+
+
+def no_frames() -> list[Any]:
+    """What offers frames until ``rabbet`` is composed."""
+    return []
+
+
+_find = no_frames
+
+
+def find_frames(function: Callable[..., Any]) -> None:
+    """Name the function that lists what offers frames. Called once, by composition."""
+    global _find
+    _find = function
+
+
+def offered_frame(parts: FrameParts) -> Any:
+    """The first frame that an installed package offers for these parts, or None: then Python's own is used,
+    as it is where ``config.native`` is off.
+
+    Example:
+      >>> from rabbet.extend.wrapping import offered_frame
+      >>> with rb.config.override(native=False):
+      ...     print(offered_frame(None))
+      None
+    """
+    if config.native:
+        for offer in _find():
+            frame = offer(parts)
+            if frame is not None:
+                return frame
+    return None
+
+
+__all__ = ["FrameParts", "find_frames", "offered_frame"]
