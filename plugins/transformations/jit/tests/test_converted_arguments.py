@@ -78,6 +78,7 @@ def test_what_is_no_argument_is_refused_by_name(bad):
             f(bad, x)
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_leaked_tracer_is_told():
     kept = []
     rb.jit(lambda x: kept.append(x) or x)(1.0)

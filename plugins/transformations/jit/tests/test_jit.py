@@ -217,6 +217,7 @@ def test_jit_of_jit():
     assert f(4.0) == 8 + 7
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_shared_inner_function_is_traced_once():
     traced = []
 
@@ -266,6 +267,7 @@ def test_a_closure_over_a_tracer_of_an_outer_jit():
     assert outer(5.0, 4.0) == 10 + 4 + 5
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_one_jitted_closure_used_at_two_levels_does_not_leak():
     held = {}
 
@@ -291,6 +293,7 @@ def test_inline_leaves_no_call():
 
 
 # -------------------------------------------------------------------------------------------- settings
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_disable_jit_runs_python_each_time():
     seen = []
 

@@ -125,6 +125,7 @@ def leaky(kept):
     ],
     ids=range(9),
 )
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_leaked_tracer_names_the_line_that_made_it(use):
     kept = []
     f = leaky(kept)
@@ -137,6 +138,7 @@ def test_a_leaked_tracer_names_the_line_that_made_it(use):
     assert clean()
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_leaked_tracer_used_in_a_later_trace_of_the_same_function():
     kept = []
 
@@ -150,6 +152,7 @@ def test_a_leaked_tracer_used_in_a_later_trace_of_the_same_function():
         f(np.ones(2, "f4"))
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_a_leaked_tracer_can_be_looked_at():
     kept = []
     rb.jit(leaky(kept))(1.0)
