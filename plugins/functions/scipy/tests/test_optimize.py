@@ -46,6 +46,35 @@ def test_minima(method, dtype):
         assert (out.hess_inv is None) == (method == "L-BFGS")
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_bfgs_stops_where_no_step_goes_down(compiled):
+    """A gradient is never below a ``tol`` of -1; in the end x + step is x, or next to it."""
+    away = lambda x: (10.0 ** rnp.arange(4, dtype=x.dtype) * (x - 1.1) ** 2 + rnp.abs(x - 1.1)).sum()
+    for function, n, least in ((rosenbrock, 4, 1e-9), (rosenbrock, 10, 1e-9), (away, 4, 1e-3)):
+        start = rnp.zeros(n, "float32")
+        find = lambda x, f=function: minimize(f, x, method="BFGS", tol=-1.0)
+        out = (rb.jit(find) if compiled else find)(start)
+        assert (int(out.status), bool(out.success)) == (3, False)
+        assert int(out.nit) < 100
+        assert int(out.nfev) < 400
+        assert float(out.fun) < least
+    # Values that are level: 1e6 takes all digits.
+    level = lambda x: (rnp.array([1e3, 1.0, 1e-3, 1e2]) * (x - 1.1) ** 2).sum() + 1e6
+    out = minimize(level, rnp.zeros(4), method="BFGS", tol=-1.0)
+    assert int(out.status) == 3
+    assert int(out.nit) < 100
+
+
+@pytest.mark.parametrize("bounds", [None, [(-1, None)] * 2])
+def test_lbfgs_stops_there_too_when_no_change_is_small_enough(bounds):
+    function = lambda x: ((x - 1.1) ** 2 * rnp.array([1e3, 1.0])).sum() + rnp.abs(x - 1.1).sum()
+    how = {"ftol": -1.0, "gtol": -1.0}
+    out = minimize(function, rnp.zeros(2), method="L-BFGS-B", bounds=bounds, options=how)
+    assert not out.success
+    assert int(out.status) in (3, 5)
+    assert int(out.nit) < 100
+
+
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_minima_where_64_bits_are_on(method, dtype):

@@ -103,3 +103,73 @@ def test_specs():
     for path in ("run/w", "ftp://host/w"):
         with pytest.raises(ValueError, match="get_tensorstore_spec"):
             spec(path)
+
+
+def test_at_most_concurrent_gb_are_read_at_once(tmp_path, laid, monkeypatch):
+    from rabbet_store import reading_arrays
+
+    held, most = [0], []
+
+    class Counted(reading_arrays.Reading):
+        def start(self):
+            held[0] += self.bytes
+            most.append(held[0])
+            super().start()
+
+        def finish(self):
+            held[0] -= self.bytes
+            return super().finish()
+
+    monkeypatch.setattr("rabbet_store.plain_arrays.Reading", Counted)
+    manager, paths = Manager(), [tmp_path / str(i) for i in range(5)]
+    arrays = [rb.device_put(X + i, laid("x")) for i in range(5)]
+    manager.serialize_with_paths(arrays, paths)
+    for limit, wanted in ((2 * X.nbytes, 2), (X.nbytes // 2, 1), (32e9, 5)):
+        most.clear()
+        found = manager.deserialize_with_paths([laid("x")] * 5, paths, concurrent_gb=limit / 1e9)
+        assert max(most) == wanted * X.nbytes
+        for i, x in enumerate(found):
+            np.testing.assert_array_equal(x, X + i)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="concurrent_gb is how much memory"):
+            manager.deserialize_with_paths([laid("x")], paths[:1], concurrent_gb=wrong)
+
+
+def test_a_format_says_how_what_is_read_lies_in_memory(tmp_path, laid):
+    from rabbet.experimental.layout import Format, Layout
+
+    manager, asked = Manager(), Format(Layout((1, 0)), laid("x"))
+    manager.serialize_with_paths([rb.device_put(X)], [tmp_path / "w"])
+    (found,) = manager.deserialize_with_paths([asked], [tmp_path / "w"])
+    assert found.format == asked
+    np.testing.assert_array_equal(found, X)
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+def test_options_of_tensorstore(tmp_path, driver):
+    import tensorstore as ts
+
+    x, spec = rb.device_put(X), serialization.get_tensorstore_spec(tmp_path / "w", driver=driver)
+    context = ts.Context({"data_copy_concurrency": {"limit": 1}})
+    pieces = ts.ChunkLayout(chunk_shape=[2, 4])
+
+    async def there_and_back():
+        await serialization.async_serialize(x, spec, context=context, chunk_layout=pieces)
+        return await serialization.async_deserialize(x.sharding, spec, context=context, chunk_layout=pieces)
+
+    np.testing.assert_array_equal(asyncio.run(there_and_back()), X)
+    assert ts.open(spec).result().chunk_layout.write_chunk.shape == (2, 4)
+    with pytest.raises(rb.store.CheckpointError, match="w"):  # its chunks are others
+        other = ts.ChunkLayout(chunk_shape=[8, 8])
+        asyncio.run(serialization.async_deserialize(x.sharding, spec, chunk_layout=other))
+
+
+def test_metadata_that_is_assumed_is_not_read(tmp_path):
+    x, spec = rb.device_put(X), serialization.get_tensorstore_spec(tmp_path / "w")
+    serialization.run_serialization([x], [spec])
+    whole = serialization.get_tensorstore_spec(tmp_path / "w", arr=x)
+    (tmp_path / "w" / ".zarray").unlink()
+    with pytest.raises(rb.store.CheckpointError):
+        asyncio.run(serialization.async_deserialize(x.sharding, whole))
+    found = serialization.async_deserialize(x.sharding, whole, assume_metadata=True)
+    np.testing.assert_array_equal(asyncio.run(found), X)

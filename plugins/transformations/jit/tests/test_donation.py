@@ -57,10 +57,20 @@ def test_every_leaf_of_a_donated_tree():
 
 def test_memory_that_cannot_be_reused():
     x = array(3)
-    with pytest.warns(UserWarning, match=r"donated arrays of the types f32\[3\] are given up"):
+    with pytest.warns(UserWarning, match=r"of the types f32\[3\] are given up.* memory: argument 'x'"):
         out = rb.jit(lambda x: lax.reduce_sum(x, axes=(0,)), donate_argnums=0)(x)
     assert out == 3
     assert x.is_deleted()
+
+
+def test_the_warning_names_the_arguments():
+    state = {"w": array(2, 2), "b": [array(2), array(3)]}
+    step = lambda state, x, *, y: (state["w"] + x[0], x[0] * y)
+    f = rb.jit(step, donate_argnums=(0, 1), donate_argnames="y")
+    with pytest.warns(UserWarning, match="their memory: ") as warned:
+        f(state, [array(2)], y=array(2))
+    named = str(warned[0].message).partition("their memory: ")[2]
+    assert named == "argument 'state'['b'][1], argument 'x'[0], keyword argument 'y'"
 
 
 def test_an_argument_that_the_program_does_not_read():

@@ -12,11 +12,11 @@ import tensorstore as ts
 from rabbet import Array, dtypes
 from rabbet.extend.functions import folded
 from rabbet.extend.processes import copies_of_parts
-from rabbet.extend.sharding import Sharding
 from rabbet_distributed.api import initialized_group
 
 from rabbet_store.errors import CheckpointError
 from rabbet_store.leaves import refuse_addends
+from rabbet_store.reading_arrays import Reading, given, read, read_all
 
 REMOTE = {"gs": "gcs", "s3": "s3"}
 COMPRESSOR = {"id": "zstd", "level": 1}
@@ -80,19 +80,21 @@ def is_remote_storage(tensorstore_spec: dict | str) -> bool:
     return store.get("driver") in REMOTE.values() or (below is not None and is_remote_storage(below))
 
 
-def described(spec, x):
-    """A spec that says of a new array what it does not say yet: a chunk is what one device has."""
+def described(spec, x, chunk_layout=None):
+    """A spec that says of a new array what it does not say yet: a chunk is what one device has, where no
+    chunk_layout says what it is.
+    """
     shape, part = list(x.shape), [max(1, n) for n in x.sharding.shard_shape(x.shape)]
     name = np.dtype(x.dtype).name
     if spec.get("driver") == "zarr3":
         grid = {"name": "regular", "configuration": {"chunk_shape": part}}
-        own = {"shape": shape, "data_type": name, "chunk_grid": grid}
+        own = {"shape": shape, "data_type": name, **({} if chunk_layout else {"chunk_grid": grid})}
         return {**spec, "metadata": {**own, **spec.get("metadata", {})}}
-    own = {"shape": shape, "chunks": part, "compressor": COMPRESSOR}
+    own = {"shape": shape, "compressor": COMPRESSOR, **({} if chunk_layout else {"chunks": part})}
     return {"dtype": name, **spec, "metadata": {**own, **spec.get("metadata", {})}}
 
 
-def started(x, spec, transaction=None):
+def started(x, spec, transaction=None, context=None, chunk_layout=None):
     """Begin to write the parts of an array that are this process's to write. Their values are copied before
     it returns. Returns a function that waits.
     """
@@ -102,7 +104,8 @@ def started(x, spec, transaction=None):
         raise TypeError(f"serialize: {x.dtype.name} has no form on disk; write rb.random.key_data of keys")
     refuse_addends(x, "serialize: the array")
     parts = copies_of_parts(x)
-    opened = ts.open(ts.Spec(described(spec, x)), create=True, open=True, transaction=transaction)
+    options = given(transaction=transaction, context=context, chunk_layout=chunk_layout)
+    opened = ts.open(ts.Spec(described(spec, x, chunk_layout)), create=True, open=True, **options)
 
     def finish():
         array = opened.result()
@@ -115,36 +118,6 @@ def started(x, spec, transaction=None):
             write.result()
 
     return finish
-
-
-def read(place, spec, global_shape=None, dtype=None):
-    """An array on disk as one that lies as a sharding, or a device, says.
-
-    Raises:
-      CheckpointError: for what is not there, or cannot be read.
-    """
-    if isinstance(inner := getattr(place, "sharding", None), Sharding):
-        place = inner  # of a Format, or of what stands for an array
-    try:
-        array = ts.open(ts.Spec(spec), open=True).result()
-        if dtype is not None:
-            array = ts.cast(array, ts.dtype(np.dtype(dtypes.canonicalize(dtype)).name))
-        shape = tuple(array.shape if global_shape is None else global_shape)
-        if len(shape) != array.ndim:
-            raise CheckpointError(f"it has {array.ndim} dimensions, and the shape asked for is {shape}")
-
-        def part(index):
-            spans = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
-            there = tuple([slice(a, max(a, min(b, n))) for (a, b), n in zip(spans, array.shape, strict=True)])
-            values = (array[there] if there else array).read().result()
-            widths = [(0, b - a - n) for (a, b), n in zip(spans, values.shape, strict=True)]
-            return np.pad(values, widths) if any(w for _, w in widths) else np.asarray(values)
-
-        if not isinstance(place, Sharding):  # a device
-            return rb.device_put(part(tuple([slice(0, n) for n in shape])), place)
-        return rb.make_array_from_callback(shape, place, part)
-    except ValueError as error:
-        raise CheckpointError(f"{spec.get('kvstore')}: {str(error).split(' [')[0]}") from None
 
 
 def alike(name, **lists):
@@ -219,7 +192,7 @@ class GlobalAsyncCheckpointManager:
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
     def deserialize(
-        self, shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+        self, shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: float = 32
     ) -> list[Array]:
         """Read arrays.
 
@@ -228,20 +201,28 @@ class GlobalAsyncCheckpointManager:
           tensorstore_specs: where each is.
           global_shapes: shapes other than those on disk; what is more is zeros, what is less is left out.
           dtypes: dtypes other than those on disk.
-          concurrent_gb: accepted as JAX has it; arrays are read one after another, the parts of each at once.
+          concurrent_gb: how much of the host's memory, in 10**9 bytes, arrays may take that are being read. A
+            larger array is read alone.
 
         Raises:
           CheckpointError: for what is not there, or cannot be read.
+          ValueError: for lists of different lengths, or a ``concurrent_gb`` that is not positive.
         """
         self.wait_until_finished()
+        if not concurrent_gb > 0:
+            raise ValueError(
+                f"deserialize: concurrent_gb is how much memory there is to read into, got {concurrent_gb}; "
+                "give a positive number, in 10**9 bytes"
+            )
         rows = alike(
             "deserialize", tensorstore_specs=tensorstore_specs, shardings=shardings,
             global_shapes=global_shapes, dtypes=dtypes,
         )  # fmt: skip
-        return [read(place, spec, shape, dtype) for spec, place, shape, dtype in rows]
+        readings = [Reading(place, spec, shape, dtype) for spec, place, shape, dtype in rows]
+        return read_all(readings, concurrent_gb * 10**9)
 
     def deserialize_with_paths(
-        self, shardings, paths, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+        self, shardings, paths, global_shapes=None, dtypes=None, concurrent_gb: float = 32
     ) -> list[Array]:
         """``deserialize``, with a path for each array."""
         specs = [get_tensorstore_spec(path) for path in paths]
@@ -261,9 +242,18 @@ class GlobalAsyncCheckpointManager:
         self.check_for_errors()
 
 
-async def async_serialize(arr_inp, tensorstore_spec, *, transaction=None) -> None:
+async def async_serialize(
+    arr_inp, tensorstore_spec, *, context=None, chunk_layout=None, transaction=None
+) -> None:
     """Write an array, for programs on ``asyncio``.
 
+    Args:
+      arr_inp: an ``Array``.
+      tensorstore_spec: where it is written.
+      context: a ``tensorstore.Context``, which limits threads and memory.
+      chunk_layout: a ``tensorstore.ChunkLayout``. By default a chunk is what one device has.
+      transaction: a ``tensorstore.Transaction`` to write in; the caller commits it.
+
     Example:
       >>> import tempfile
       >>> from rabbet.experimental.array_serialization import serialization
@@ -274,12 +264,24 @@ async def async_serialize(arr_inp, tensorstore_spec, *, transaction=None) -> Non
       >>> asyncio.run(serialization.async_deserialize(w.sharding, spec))
       Array([0., 1.], dtype=float32)
     """
-    await asyncio.to_thread(started(arr_inp, tensorstore_spec, transaction))
+    await asyncio.to_thread(started(arr_inp, tensorstore_spec, transaction, context, chunk_layout))
 
 
-async def async_deserialize(in_type, tensorstore_spec, global_shape=None, dtype=None) -> Array:
+async def async_deserialize(
+    in_type, tensorstore_spec, global_shape=None, dtype=None, *, context=None, chunk_layout=None,
+    assume_metadata: bool = False,
+) -> Array:  # fmt: skip
     """Read an array that is to lie as ``in_type`` says, for programs on ``asyncio``.
 
+    Args:
+      in_type: a sharding, a ``Format``, a device, or a ``ShapeDtypeStruct`` with a sharding.
+      tensorstore_spec: where it is.
+      global_shape: a shape other than that on disk.
+      dtype: a dtype other than that on disk.
+      context: a ``tensorstore.Context``, which limits threads and memory.
+      chunk_layout: a ``tensorstore.ChunkLayout`` that what is on disk has to satisfy.
+      assume_metadata: take what the spec says of the array, without reading its metadata.
+
     Example:
       >>> import tempfile
       >>> from rabbet.experimental.array_serialization import serialization
@@ -290,7 +292,8 @@ async def async_deserialize(in_type, tensorstore_spec, global_shape=None, dtype=
       >>> asyncio.run(serialization.async_deserialize(w.sharding, spec))
       Array([0., 1.], dtype=float32)
     """
-    return await asyncio.to_thread(read, in_type, tensorstore_spec, global_shape, dtype)
+    options = given(context=context, chunk_layout=chunk_layout, assume_metadata=assume_metadata or None)
+    return await asyncio.to_thread(lambda: read(in_type, tensorstore_spec, global_shape, dtype, **options))
 
 
 def run_serialization(arrays, tensorstore_specs) -> None:
@@ -311,7 +314,7 @@ def run_serialization(arrays, tensorstore_specs) -> None:
 
 
 def run_deserialization(
-    shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: int = 32
+    shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb: float = 32
 ) -> list[Array]:
     """Read arrays; see ``GlobalAsyncCheckpointManager.deserialize``.
 

@@ -39,7 +39,7 @@ def of_donated(lowered: Lowered, offset: int) -> None:
     if not lowered.donated:
         return
     room = Counter([(a.shape, a.dtype) for a in lowering.out_avals])
-    unused = []
+    unused, names = [], []
     for i in lowered.donated:
         aval = lowered.avals[i - offset]
         key = aval.shape, aval.dtype
@@ -47,10 +47,11 @@ def of_donated(lowered: Lowered, offset: int) -> None:
             room[key] -= 1
         else:
             unused.append(aval.str_short())
+            names.append(lowered.signature.name_of(i - offset))
     if unused:
         warnings.warn(
             f"{lowered.fun_name}: donated arrays of the types {', '.join(unused)} are given up, but no "
-            "result of these types is there to use their memory",
+            f"result of these types is there to use their memory: {', '.join(names)}",
             stacklevel=stacklevel(),
         )
 

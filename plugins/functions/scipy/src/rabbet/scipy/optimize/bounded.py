@@ -10,7 +10,15 @@ from rabbet_autodiff import value_and_grad
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.scipy.inputs import where
-from rabbet.scipy.optimize.bfgs import CONVERGED, RUNNING, TOO_MANY_STEPS, results, size_of, status_of
+from rabbet.scipy.optimize.bfgs import (
+    CONVERGED,
+    NO_STEP,
+    RUNNING,
+    TOO_MANY_STEPS,
+    results,
+    size_of,
+    status_of,
+)  # fmt: skip
 from rabbet.scipy.optimize.line_search import line_search
 
 
@@ -138,6 +146,8 @@ def lbfgsb(
         change = state.value - value
         largest = rnp.maximum(rnp.maximum(rnp.abs(state.value), rnp.abs(value)), 1.0)
         status = where((status == RUNNING) & found.down & (change <= ftol * largest), CONVERGED, status)
+        # The same place and the same memory again, if rounding ends the step where it begins.
+        status = where((status == RUNNING) & ~forget & rnp.all(new == x), NO_STEP, status)
         tries = state.tries + found.tries
         if limit != math.inf:
             status = where((status == RUNNING) & (tries >= limit), TOO_MANY_STEPS, status)

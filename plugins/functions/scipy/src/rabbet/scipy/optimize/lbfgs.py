@@ -10,10 +10,12 @@ from rabbet import lax
 from rabbet.scipy.inputs import where
 from rabbet.scipy.optimize.bfgs import (
     CONVERGED,
+    NO_STEP,
     RUNNING,
     TOO_MANY_STEPS,
     first_step,
     results,
+    same_again,
     size_of,
     status_of,
 )  # fmt: skip
@@ -69,16 +71,17 @@ def lbfgs(
             where(bent, rnp.concatenate([old[1:], rnp.asarray(new, old.dtype)[None]]), old)
             for old, new in ((state.s, s), (state.y, y), (state.rho, 1 / where(bent, product, 1)))
         ]
-        size = size_of(place.gradient, norm)
+        new, size = state.x + s, size_of(place.gradient, norm)
         status = status_of(found, size, gtol, most, state.steps + 1, maxiter)
         tries = state.tries + found.tries
         change = state.value - place.value
         largest = rnp.maximum(rnp.maximum(rnp.abs(state.value), rnp.abs(place.value)), 1.0)
         status = where((status == RUNNING) & (change <= ftol * largest), CONVERGED, status)
+        status = where((status == RUNNING) & same_again(state, new), NO_STEP, status)
         if limit != math.inf:
             status = where((status == RUNNING) & (tries >= limit), TOO_MANY_STEPS, status)
         return State(
-            state.x + s, place.value, place.gradient, state.value, steps, changes, rho, status,
+            new, place.value, place.gradient, state.value, steps, changes, rho, status,
             state.steps + found.down.astype("int32"), tries,
         )  # fmt: skip
 
