@@ -117,7 +117,14 @@ def start_transfer_server(
 
 
 class TransferServer:
-    """What ``start_transfer_server`` returns. It ends with ``close``, a ``with`` block, or the process."""
+    """What ``start_transfer_server`` returns. It ends with ``close``, a ``with`` block, or the process.
+
+    Example:
+      >>> from rabbet.experimental import transfer
+      >>> with transfer.start_transfer_server() as server:
+      ...     isinstance(server, transfer.TransferServer), server.address().rpartition(":")[0]
+      (True, '127.0.0.1')
+    """
 
     def __init__(self, places: Any, secret: bytes, parallel: int, chunk: int) -> None:
         self._secret, self._chunk = secret, chunk
@@ -267,7 +274,14 @@ class TransferServer:
 
 
 class TransferConnection:
-    """What ``TransferServer.connect`` returns: pulls arrays that the other process offers."""
+    """What ``TransferServer.connect`` returns: pulls arrays that the other process offers.
+
+    Example:
+      >>> from rabbet.experimental import transfer
+      >>> with transfer.start_transfer_server() as server:
+      ...     isinstance(server.connect(server.address()), transfer.TransferConnection)
+      True
+    """
 
     def __init__(self, address: str, secret: bytes, chunk: int) -> None:
         self._address, self._secret, self._chunk = address, secret, chunk
