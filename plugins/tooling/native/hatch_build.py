@@ -17,7 +17,7 @@ class Compile(BuildHookInterface):
             return
         folder = Path(self.root) / "src" / "rabbet_native"
         source, library = folder / "_frames.c", folder / f"_frames{sysconfig.get_config_var('EXT_SUFFIX')}"
-        if not is_newer(library, [source, folder / "_arrays.h"]) and not compiled(source, library):
+        if not is_newer(library, [source, *folder.glob("*.h")]) and not compiled(source, library):
             return
         build_data["artifacts"].append(f"/src/rabbet_native/{library.name}")
         build_data["pure_python"] = False

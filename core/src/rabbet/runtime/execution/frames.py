@@ -26,7 +26,9 @@ class FrameParts(NamedTuple):
         ``Array`` with this ``spec``. For one of several results ``execute`` is None, ``handlers`` is
         ``(execute, handlers)``, and ``spec`` makes the result of the list of raw arrays; its ``form`` is
         ``[specs, assemble, None]``, where ``assemble`` is called with the list of arrays, is ``tuple`` or
-        ``list``, or has the ``structure`` of the result. Where there is only ``run``, the others are None.
+        ``list``, or has the ``structure`` of the result. Where there is only ``run``, the others are None; it
+        may have ``captured``, a tuple of arrays and such a tuple of four, whose program gets those arrays
+        before the arguments. ``execute`` may be a function with ``steady``, the ``LoopParts`` of it.
       settings: ``traced_key`` is an attribute of it.
       evaluation: the interpreter of the thread while operations are executed at once.
       traced: ``(*args, **kwargs)``, under any other interpreter.
@@ -58,6 +60,34 @@ class FrameParts(NamedTuple):
     convert: Callable[..., Any] | None = None
     converted: frozenset[type] = frozenset()
     context: Any = context
+
+
+class LoopParts(NamedTuple):
+    """What ``execute`` is made of for a program whose loops a signal ends (``interruptible.stoppable``), for
+    a frame that does the same: while the watch has the place of who is told of signals, and is ``sure`` of
+    it, its ``table`` is ``goes_on`` as long as ``plain`` runs on the raw arrays and ``table``.
+
+    Attributes:
+      plain: runs the program; its last argument is the table.
+      table: a raw array of two truth values, in the memory of ``goes_on``.
+      goes_on: a memoryview; a signal makes ``goes_on[1]`` false, and the program ends before it is done.
+      thread: the number of the main thread; others call ``execute``.
+      callbacks: has ``depth``: where it is not 0, in callbacks of programs, ``execute`` is called.
+      state: a list of the watch and of its ``spare`` table, both None until ``execute`` was called.
+      found: weak references to raw arrays of which is known that they were there when the program began.
+      otherwise: what to call with the raw arrays where a program was ended.
+      is_of_callback: whether an exception of ``plain`` is what a callback made of values of an ended loop.
+    """
+
+    plain: Callable[..., Any]
+    table: Any
+    goes_on: memoryview
+    thread: int | None
+    callbacks: Any
+    state: list[Any]
+    found: list[Any]
+    otherwise: Callable[..., Any]
+    is_of_callback: Callable[[Any], bool]
 
 
 def no_frames() -> list[Any]:
@@ -92,4 +122,4 @@ def offered_frame(parts: FrameParts) -> Any:
     return None
 
 
-__all__ = ["FrameParts", "find_frames", "offered_frame"]
+__all__ = ["FrameParts", "LoopParts", "find_frames", "offered_frame"]

@@ -34,6 +34,7 @@ from rabbet.config import config
 from rabbet.lowering import stop_flag
 from rabbet.program.avals import ShapedArray
 from rabbet.runtime.arrays import callback_errors
+from rabbet.runtime.execution.frames import LoopParts
 from rabbet.runtime.jaxlib import adapter, inside_callback, interpreter_exit, raw_values
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
     this_thread, callbacks = _thread.get_ident, inside_callback.running
     watch, spare = None, None
     found: list[Any] = []  # the arguments of the first call; captured ones are there in every other too
+    state: list[Any] = [None, None]  # `watch` and `spare`, for a frame that does what `run` does
 
     def run(raws: list[Any], with_tokens: bool = False) -> Any:
         # What most calls need: any one that is not as most are goes the long way. Neither `strict=` nor
@@ -177,10 +179,13 @@ def stoppable(exe: Any, name: str) -> Callable[..., Any]:
             whole, goes_on[1] = goes_on[1], True
             # A program in the midst of which a signal handler ran this one has lost its watch: it runs again.
             ours.table, interrupted[1] = ours.spare, False
-        watch, spare = ours, ours.spare
+        watch, spare = state[:] = ours, ours.spare
         # Where another library wants to be told, an event loop for example, nothing was run.
         return results if whole and alone else otherwise(raws, **options)
 
+    run.steady = LoopParts(  # type: ignore[attr-defined]
+        plain, shared, goes_on, main, callbacks, state, found, otherwise, callback_errors.is_of_callback
+    )
     return run
 
 

@@ -11,7 +11,8 @@ enum { TUPLE, LIST, DICT, NOTHING };
 static PyTypeObject *array_type, *spec_type;
 static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
 static PyObject *by_handler, *fold, *shape_of, *shape_of_form;
-static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval;
+static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
+static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 

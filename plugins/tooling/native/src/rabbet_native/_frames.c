@@ -5,6 +5,7 @@
    are neither arrays, numbers nor pytrees of both made of tuples, lists and dicts.
 */
 #include "_arrays.h"
+#include "_loops.h"
 
 static PyObject *as_list(Leaves *leaves)
 {
@@ -17,51 +18,59 @@ static PyObject *as_list(Leaves *leaves)
 /* Run a program on arrays: `found` is a `Known` of rabbet.runtime.execution.dispatch. */
 static PyObject *run(PyObject *found, Leaves *leaves)
 {
-    PyObject *execute = PyTuple_GET_ITEM(found, 0), *handlers = PyTuple_GET_ITEM(found, 1);
-    PyObject *spec = PyTuple_GET_ITEM(found, 2), *out = NULL;
-    int many = execute == Py_None;
+    PyObject *captured = NULL, *arrays = NULL, *known = found, *out = NULL;
+    if (PyTuple_GET_ITEM(found, 0) == Py_None && PyTuple_GET_ITEM(found, 2) == Py_None) {
+        captured = attribute_of(PyTuple_GET_ITEM(found, 3), s_captured);
+        if (captured == NULL && PyErr_Occurred())
+            return NULL;
+        if (is_captured(captured)) {
+            Py_INCREF(captured);
+            arrays = PyTuple_GET_ITEM(captured, 0);
+            known = PyTuple_GET_ITEM(captured, 1);
+        }
+        else
+            captured = NULL;
+    }
+    PyObject *execute = PyTuple_GET_ITEM(known, 0), *handlers = PyTuple_GET_ITEM(known, 1);
+    PyObject *spec = PyTuple_GET_ITEM(known, 2);
+    int many = execute == Py_None, last = 0;
     if (!many || spec != Py_None) {
         if (many) {
             execute = PyTuple_GET_ITEM(handlers, 0);
             handlers = PyTuple_GET_ITEM(handlers, 1);
         }
-        PyObject *raws = PyList_New(leaves->count);
+        PyObject *raws = raws_of(arrays, leaves), *results = NULL;
         if (raws == NULL)
-            return NULL;
-        for (Py_ssize_t i = 0; i < leaves->count; i++) {
-            PyObject *raw = SLOT(leaves->at[i], at_raw);
-            PyList_SET_ITEM(raws, i, Py_NewRef(raw == NULL ? Py_None : raw));
-        }
-        PyObject *given = PyObject_CallOneArg(execute, raws), *results = NULL;
+            goto end;
+        PyObject *given = executed(execute, raws, &last);
         Py_DECREF(raws);
         if (given != NULL) {
             PyObject *operands[] = {given, handlers};
             results = PyObject_VectorcallMethod(s_consume, operands, 2, NULL);
             Py_DECREF(given);
         }
-        if (results != NULL && PyList_CheckExact(results)) {
-            if (many)
+        if (results != NULL) {
+            if (!PyList_CheckExact(results))
+                PyErr_SetString(PyExc_SystemError, "results of a program that are no list");
+            else if (many)
                 out = results_of(spec, results);
             else if (PyList_GET_SIZE(results) > 0)
                 out = new_array(PyList_GET_ITEM(results, 0), spec);
             else
                 PyErr_SetString(PyExc_SystemError, "a program without its result");
             Py_DECREF(results);
-            return out;
+            goto end;
         }
-        if (results != NULL) {
-            PyErr_SetString(PyExc_SystemError, "results of a program that are no list");
-            Py_DECREF(results);
-            return NULL;
-        }
-        if (!another_way()) /* else run it again: it says what is wrong with the arguments */
-            return NULL;
+        if (last || !another_way()) /* else run it again: it says what is wrong with the arguments */
+            goto end;
     }
     PyObject *list = as_list(leaves);
-    if (list == NULL)
-        return NULL;
-    out = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 3), list);
-    Py_DECREF(list);
+    if (list != NULL) {
+        out = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 3), list);
+        Py_DECREF(list);
+    }
+end:
+    Py_XDECREF(captured);
     return out;
 }
 
@@ -327,9 +336,19 @@ static PyObject *setup(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *execute(PyObject *self, PyObject *args)
+{
+    PyObject *function, *raws;
+    int last = 0;
+    if (!PyArg_ParseTuple(args, "OO!", &function, &PyList_Type, &raws))
+        return NULL;
+    return executed(function, raws, &last);
+}
+
 static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS,
      "setup(Array, by_handler, fold, shape_of, shape_of_form): what frames make and call; once."},
+    {"execute", execute, METH_VARARGS, "execute(function, raws): as a frame runs a program."},
     {NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_frames", "Frames of compiled functions.", -1, methods};
@@ -341,7 +360,15 @@ PyMODINIT_FUNC PyInit__frames(void)
     s_consume = PyUnicode_InternFromString("consume_with_handlers");
     s_form = PyUnicode_InternFromString("form");
     s_aval = PyUnicode_InternFromString("aval");
-    if (!s_interpreter || !s_traced_key || !s_consume || !s_form || !s_aval)
+    s_captured = PyUnicode_InternFromString("captured");
+    s_steady = PyUnicode_InternFromString("steady");
+    s_sure = PyUnicode_InternFromString("sure");
+    s_table = PyUnicode_InternFromString("table");
+    s_depth = PyUnicode_InternFromString("depth");
+    s_is_ready = PyUnicode_InternFromString("is_ready");
+    s_is_deleted = PyUnicode_InternFromString("is_deleted");
+    if (!s_interpreter || !s_traced_key || !s_consume || !s_form || !s_aval || !s_captured || !s_steady || !s_sure ||
+        !s_table || !s_depth || !s_is_ready || !s_is_deleted)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&frame_spec);

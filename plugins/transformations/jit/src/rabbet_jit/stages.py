@@ -13,6 +13,7 @@ from rabbet.extend.backend import (
     copy_to_device,
     lower_program,
     normalize_compiler_options,
+    program_entry,
 )
 from rabbet.extend.functions import describe_function, fold_traceback, folded, folds_itself, to_array
 from rabbet.extend.native import hlo_computation, hlo_module, mlir_module, text_cost
@@ -378,6 +379,8 @@ class Compiled(Measures, Stage):
 
             def run(leaves: list[Value]) -> Any:
                 return inner([*consts, *leaves])
+
+            run.captured = tuple(consts), program_entry(inner)  # type: ignore[attr-defined]  # see `FrameParts`
 
         return donation.giving_up(self, run, consts)
 

@@ -1,0 +1,180 @@
+/* How a program is run: with the arrays that it captured, and so that a signal ends its loops. */
+
+/* An attribute that was put on a function of Python; borrowed. NULL where there is none, or with an exception. */
+static PyObject *attribute_of(PyObject *function, PyObject *name)
+{
+    if (!PyFunction_Check(function))
+        return NULL;
+    PyObject *dict = ((PyFunctionObject *)function)->func_dict;
+    return dict == NULL ? NULL : PyDict_GetItemWithError(dict, name);
+}
+
+/* Whether this is `captured` of rabbet.runtime.execution.frames.FrameParts. */
+static int is_captured(PyObject *x)
+{
+    if (x == NULL || !PyTuple_CheckExact(x) || PyTuple_GET_SIZE(x) != 2)
+        return 0;
+    PyObject *arrays = PyTuple_GET_ITEM(x, 0), *known = PyTuple_GET_ITEM(x, 1);
+    if (!PyTuple_CheckExact(arrays) || !PyTuple_CheckExact(known) || PyTuple_GET_SIZE(known) != 4)
+        return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arrays); i++)
+        if (Py_TYPE(PyTuple_GET_ITEM(arrays, i)) != array_type)
+            return 0;
+    return 1;
+}
+
+static void put_raw(PyObject *list, Py_ssize_t at, PyObject *array)
+{
+    PyObject *raw = SLOT(array, at_raw);
+    PyList_SET_ITEM(list, at, Py_NewRef(raw == NULL ? Py_None : raw));
+}
+
+/* A list of the raw arrays of what was captured, a tuple or NULL, and of arguments. */
+static PyObject *raws_of(PyObject *captured, Leaves *leaves)
+{
+    Py_ssize_t first = captured == NULL ? 0 : PyTuple_GET_SIZE(captured);
+    PyObject *raws = PyList_New(first + leaves->count);
+    if (raws == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < first; i++)
+        put_raw(raws, i, PyTuple_GET_ITEM(captured, i));
+    for (Py_ssize_t i = 0; i < leaves->count; i++)
+        put_raw(raws, first + i, leaves->at[i]);
+    return raws;
+}
+
+/* ---------------------------------------------------------------------------------- loops that a signal ends */
+
+/* The places in LoopParts of rabbet.runtime.execution.frames. */
+enum { PLAIN, TABLE, GOES_ON, THREAD, CALLBACKS, STATE, SEEN, OTHERWISE, OF_CALLBACK, PARTS };
+
+#define PART(i) PyTuple_GET_ITEM(parts, i)
+
+static int is_steady(PyObject *parts)
+{
+    return PyTuple_Check(parts) && PyTuple_GET_SIZE(parts) == PARTS && PyMemoryView_Check(PART(GOES_ON)) &&
+           PyMemoryView_GET_BUFFER(PART(GOES_ON))->len == 2 && !PyMemoryView_GET_BUFFER(PART(GOES_ON))->readonly &&
+           PyLong_Check(PART(THREAD)) && PyList_CheckExact(PART(STATE)) && PyList_GET_SIZE(PART(STATE)) == 2 &&
+           PyList_CheckExact(PART(SEEN));
+}
+
+/* Whether `x.name()`, or without a call `x.name`, is true: 1, 0, -1. */
+static int says(PyObject *x, PyObject *name, int is_method)
+{
+    PyObject *answer = is_method ? PyObject_CallMethodNoArgs(x, name) : PyObject_GetAttr(x, name);
+    if (answer == NULL)
+        return -1;
+    int is_true = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    return is_true;
+}
+
+/* Whether the program begins on this thread and at once: 1, 0, -1. */
+static int begins_here(PyObject *parts, PyObject *raws)
+{
+    unsigned long main = PyLong_AsUnsignedLong(PART(THREAD));
+    if (main == (unsigned long)-1 && PyErr_Occurred())
+        return -1;
+    if (PyThread_get_thread_ident() != main)
+        return 0;
+    int inside = says(PART(CALLBACKS), s_depth, 0);
+    if (inside != 0)
+        return inside < 0 ? -1 : 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); i++) {
+        PyObject *raw = PyList_GET_ITEM(raws, i); /* nobody else has the list */
+        if (i < PyList_GET_SIZE(PART(SEEN))) {
+            PyObject *seen = PyObject_CallNoArgs(PyList_GET_ITEM(PART(SEEN), i)); /* a weak reference */
+            if (seen == NULL)
+                return -1;
+            Py_DECREF(seen);
+            if (seen == raw)
+                continue;
+        }
+        int deleted = says(raw, s_is_deleted, 1); /* first: jaxlib 0.10 ends the process where such a one is asked more */
+        if (deleted != 0)
+            return deleted < 0 ? -1 : 0;
+        int ready = says(raw, s_is_ready, 1);
+        if (ready <= 0)
+            return ready;
+    }
+    return 1;
+}
+
+/* What `run` of rabbet.runtime.execution.interruptible.stoppable does. `*last` is set where the exception is that
+   of a signal's handler, and nothing is to be tried instead. */
+static PyObject *run_steady(PyObject *function, PyObject *parts, PyObject *raws, int *last)
+{
+    int here = begins_here(parts, raws);
+    if (here < 0)
+        return NULL;
+    /* What came until now is handled first. From here on nobody else has the global lock until the program gives
+       it back: a signal that comes meanwhile is told to the watch, which then finds `goes_on`. */
+    if (PyErr_CheckSignals() < 0) {
+        *last = 1;
+        return NULL;
+    }
+    PyObject *watch = Py_NewRef(PyList_GET_ITEM(PART(STATE), 0)), *spare = Py_NewRef(PyList_GET_ITEM(PART(STATE), 1));
+    PyObject *results = NULL, *error = NULL;
+    if (!here || watch == Py_None)
+        goto carefully;
+    PyObject *table = PyObject_GetAttr(watch, s_table);
+    if (table == NULL)
+        goto end;
+    Py_DECREF(table); /* compared, and nothing else */
+    int sure = table == spare ? says(watch, s_sure, 0) : 0;
+    if (sure < 0)
+        goto end;
+    if (!sure)
+        goto carefully;
+    Py_ssize_t count = PyList_GET_SIZE(raws);
+    if (PyList_Append(raws, PART(TABLE)) < 0 || PyObject_SetAttr(watch, s_table, PART(GOES_ON)) < 0)
+        goto end;
+    results = PyObject_CallOneArg(PART(PLAIN), raws);
+    if (results == NULL)
+        error = take_error();
+    if (PyObject_SetAttr(watch, s_table, spare) < 0) {
+        Py_CLEAR(results);
+        goto end;
+    }
+    volatile char *goes_on = (char *)PyMemoryView_GET_BUFFER(PART(GOES_ON))->buf + 1;
+    int whole = *goes_on != 0;
+    *goes_on = 1;
+    if (results != NULL && whole)
+        goto end;
+    int again = 1;
+    if (error != NULL) {
+        PyObject *answer = whole ? Py_NewRef(Py_False) : PyObject_CallOneArg(PART(OF_CALLBACK), error);
+        if (answer == NULL)
+            goto end;
+        again = answer == Py_True;
+        Py_DECREF(answer);
+    }
+    if (!again) {
+        give_error(error);
+        error = NULL;
+        goto end;
+    }
+    Py_CLEAR(results);
+    if (PyList_SetSlice(raws, count, PyList_GET_SIZE(raws), NULL) == 0)
+        results = PyObject_CallOneArg(PART(OTHERWISE), raws);
+    goto end;
+carefully:
+    results = PyObject_CallOneArg(function, raws);
+end:
+    Py_XDECREF(error);
+    Py_DECREF(watch);
+    Py_DECREF(spare);
+    return results;
+}
+
+/* What a program gives for a list of raw arrays, which nobody else has. */
+static PyObject *executed(PyObject *execute, PyObject *raws, int *last)
+{
+    PyObject *parts = attribute_of(execute, s_steady);
+    if (parts == NULL)
+        return PyErr_Occurred() ? NULL : PyObject_CallOneArg(execute, raws);
+    Py_INCREF(parts);
+    PyObject *results = is_steady(parts) ? run_steady(execute, parts, raws, last) : PyObject_CallOneArg(execute, raws);
+    Py_DECREF(parts);
+    return results;
+}
