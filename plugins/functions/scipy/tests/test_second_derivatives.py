@@ -54,8 +54,10 @@ CASES = {
     ),
     "ndtr": (special.ndtr, lambda x: -x * mp.npdf(x), (-12, -3, 0, 1, 9)),
     "erfc": (special.erfc, lambda x: 4 * x * mp.exp(-x * x) / mp.sqrt(mp.pi), (-3, -0.1, 0, 1, 9)),
-    "digamma": (lax.digamma, lambda x: mp.psi(2, x), (-9.5, -3.01, -0.3, -1e-3, 0.2, 3, 50)),
-    "lgamma": (lax.lgamma, lambda x: mp.psi(1, x), (-9.5, -3.01, -0.3, -1e-3, 0.2, 3, 50)),
+    "digamma": (
+        lax.digamma, lambda x: mp.psi(2, x), (-9.5, -3.01, -0.3, -1e-3, 0.2, 3, 50, 999, 1001, 1e8, 1e15)
+    ),
+    "lgamma": (lax.lgamma, lambda x: mp.psi(1, x), (-9.5, -3.01, -0.3, -1e-3, 0.2, 3, 50, 1e8, 1e15, 1e30)),
     "log1p": (lax.log1p, lambda x: -1 / (1 + x) ** 2, (-0.9, -1e-6, 0, 3)),
     "expm1": (lax.expm1, mp.exp, (-50, -20, -1e-6, 0, 3)),
     "asin": (lax.asin, lambda x: x / (1 - x * x) ** 1.5, (-0.999999, -0.5, 0, 0.9999)),
@@ -109,6 +111,18 @@ def test_polygamma_below_zero(order):
     x = np.array([-0.3, -2.75, -9.5, -1e-3], "float32")
     wanted = [float(mp.psi(order, mp.mpf(float(v)))) for v in x]
     np.testing.assert_allclose(lax.polygamma(float(order), x), wanted, rtol=5e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polygamma_far_out(dtype):
+    """A power of ``x`` higher than that of the result may be too large."""
+    far = {1: (1e3, 2e3, 1e6, 1e20, 1e36), 2: (1e3, 2e3, 1e15, 1e18), 5: (2e3, 1e6, 3e7), 11: (1001, 2e3)}
+    for order, points in far.items():
+        x = np.array([*points, np.inf], dtype)
+        wanted = [float(mp.psi(order, mp.mpf(float(v)))) for v in x[:-1]]
+        found = lax.polygamma(rnp.full(x.shape, order, dtype), rnp.asarray(x, dtype))
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, [*wanted, 0], rtol=2e-6 if dtype == "float32" else 1e-13)
 
 
 def test_polygamma_at_its_poles():

@@ -91,7 +91,7 @@ zeta = binary(
 
 @polygamma.rule("lower")
 def lower_polygamma(op, m, x):
-    """XLA's version, which is for x > 0; what is below is only computed where something is."""
+    """XLA's version, for x > 0 that is not far out; the rest is only computed where there is some."""
     a, b = op.in_avals
     m, x = op.broadcast_operand(m, a, op.out.shape), op.broadcast_operand(x, b, op.out.shape)
     value = op.emit(f"chlo.polygamma {m}, {x} : {op.out.mlir}, {op.out.mlir} -> {op.out.mlir}")
@@ -100,12 +100,29 @@ def lower_polygamma(op, m, x):
 
 def mirrored(m, x, value):
     below = lax.bitwise_and(lax.le(x, 0.0), lax.gt(m, 0.0))
-    anywhere = lax.reduce_or(below, axes=tuple(range(below.ndim)))
+    bits = dtypes.itemsize_bits(x.dtype)
+    far = lax.bitwise_and(lax.gt(x, 1e5 if bits == 64 else 1e3), lax.gt(m, 0.0))
+    if bits < 32:  # computed in single precision, which a series here would not be
+        far = lax.full_like(far, False)
+    anywhere = lax.reduce_or(lax.bitwise_or(below, far), axes=tuple(range(below.ndim)))
 
-    def reflected(m, x, value):
-        return lax.select(below, polygamma_below(m, x), value)
+    def elsewhere(m, x, value):
+        return lax.select(below, polygamma_below(m, x), lax.select(far, polygamma_far(m, x), value))
 
-    return [lax.cond(anywhere, reflected, lambda m, x, value: value, m, x, value)]
+    return [lax.cond(anywhere, elsewhere, lambda m, x, value: value, m, x, value)]
+
+
+def polygamma_far(m, x):
+    """The first terms of DLMF 5.15.9, by powers of ``x`` no higher than that of the result: XLA's version
+    divides by one more, which is too large in single precision for m = 2 from 1e13 on.
+    """
+    sign = lax.sub(mul(lax.rem(m, 2.0), 2.0), 1.0)  # (-1) ** (m + 1)
+    factorial = lax.div(lax.exp(lgamma(add(m, 1.0))), m)  # (m - 1)!
+    first = lax.div(m, x)
+    series = add(add(1.0, mul(first, 0.5)), mul(mul(first, lax.div(add(m, 1.0), x)), 1 / 12))
+    power = lax.pow(x, neg(m))
+    out = mul(mul(sign, mul(factorial, power)), series)
+    return lax.select(lax.eq(power, 0.0), lax.full_like(x, 0), out)  # the factorial may be infinite
 
 
 def polygamma_below(m, x):
