@@ -21,16 +21,17 @@ def projector(a):
 
 
 def test_the_page_has_rows():
-    assert len(ROWS) == 38
+    assert len(ROWS) == 39
 
 
 @pytest.mark.parametrize(("call", "right"), ROWS)
 def test_a_row_of_the_page(call, right):
-    from rabbet.scipy import special, stats
+    from rabbet.scipy import linalg, special, stats
 
     names = {
-        "rb": rb, "rnp": rnp, "lax": lax, "special": special, "stats": stats, "c": np.complex64,
-        "complex": complex, "projector": projector, "equal": np.diag(np.float32([4, 1, 1])),
+        "rb": rb, "rnp": rnp, "lax": lax, "special": special, "stats": stats, "linalg": linalg,
+        "c": np.complex64, "complex": complex, "projector": projector,
+        "equal": np.diag(np.float32([4, 1, 1])),
     }  # fmt: skip
     found, wanted = complex(eval(call, names)), complex(right)
     for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):

@@ -56,6 +56,37 @@ def test_exponential_far_from_normal():
     assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_exponentials_of_diagonals_far_apart(dtype):
+    """They need no halving, so there is nothing that is halved too often or loses digits."""
+    far = [np.diag(w).astype(dtype) for w in ([-1e20, 0], [-1e5, 0], [-3e38, 1], [-60, -61], [2.0, 2.0])]
+    wanted = [scipy.linalg.expm(a.astype("complex128")) for a in far]
+    np.testing.assert_allclose(linalg.expm(np.stack(far)), np.stack(wanted), rtol=1e-6)
+    np.testing.assert_allclose(rb.jit(linalg.expm)(far[0]), wanted[0], rtol=1e-6)
+    over = linalg.expm(np.diag(np.array([100, 1], dtype)))
+    np.testing.assert_allclose(rnp.real(over), np.diag([np.inf, np.e]), rtol=1e-6)
+    under = linalg.expm(np.diag(np.array([-np.inf, 1], dtype)))
+    np.testing.assert_allclose(under, np.diag([0, np.e]), rtol=1e-6)
+    full = np.full((2, 2), 1, dtype)
+    for w, slope in (
+        ([-1e20, 0], [[0, 1e-20], [1e-20, 1]]),
+        ([-1e5, 1], [[0, np.e / 100001], [np.e / 100001, np.e]]),
+        ([1, 1], np.full((2, 2), np.e)),
+        ([1, 1 + 2.0**-20], np.full((2, 2), np.e)),
+    ):
+        a = np.diag(np.array(w, dtype))
+        found = linalg.expm_frechet(a, full, compute_expm=False)
+        np.testing.assert_allclose(found, slope, rtol=3e-6)
+        found = rb.jvp(linalg.expm, (a,), (full,))[1]
+        np.testing.assert_allclose(found, slope, rtol=3e-6)
+        if dtype == "float32":
+            found = rb.grad(lambda a: linalg.expm(a).sum())(a)
+            np.testing.assert_allclose(found, slope, rtol=3e-6)
+    # A matrix beside it in the batch is none of that kind.
+    batch = linalg.expm(np.stack([far[0], np.array([[0, 1], [0, 0]], dtype)]))
+    np.testing.assert_allclose(batch[1], [[1, 1], [0, 1]], rtol=1e-6)
+
+
 def test_single_precision_where_64_bits_are_on():
     a = np.float32([[0, 30], [-30, 0]])  # so large that it is looked at in detail
     with rb.config.override(enable_x64=True):

@@ -11,7 +11,16 @@ from rabbet.extend.functions import fused
 from rabbet.extend.primitive import Batched, Dual, Primitive, Zero, move_axis
 from rabbet.scipy.inputs import inexact as in_one_dtype
 from rabbet.scipy.inputs import real_dtype, where
-from rabbet.scipy.linalg.matrices import batches, identity_like, norm1, product, square, transposed, wide
+from rabbet.scipy.linalg.matrices import (
+    batches,
+    diagonal,
+    identity_like,
+    norm1,
+    product,
+    square,
+    transposed,
+    wide,
+)  # fmt: skip
 from rabbet.scipy.linalg.systems import lu_factor, lu_solve, solve_triangular
 
 # Up to which norm the approximation of each degree is exact to rounding: of the exponential in single and
@@ -165,8 +174,10 @@ def exponential(a, change, most, upper):
     """``exp(a)`` and its change, for batches of matrices in single or double precision."""
     if not a.shape[-1]:
         return Pair(a, change)
-    finite = rnp.isfinite(norm1(a))
-    a = where(finite[..., None, None], a, 0)  # a NaN would hide the norms by which the degree is chosen
+    whole, finite = Pair(a, change), rnp.isfinite(norm1(a))
+    apart = rnp.all(a == only_diagonal(diagonal(a)), (-2, -1))  # no halving for those
+    # A NaN would hide the norms by which the degree is chosen.
+    a = where((finite & ~apart)[..., None, None], a, 0)
     limits = (VALUE if change is None else DERIVATIVE)[real_dtype(a.dtype).itemsize]
     *lower, highest = limits
     s = squarings(a, limits[highest], highest)
@@ -193,8 +204,35 @@ def exponential(a, change, most, upper):
         lambda state: rnp.any(state[0] < s), square_again, (rnp.zeros((), s.dtype), pair)
     )
     bad = (too_many | ~finite)[..., None, None]
-    change = None if pair.change is None else where(bad, rnp.nan, pair.change)
-    return Pair(where(bad, rnp.nan, pair.value), change)
+    exact = of_diagonals(whole)
+    value, change = [
+        None if x is None else where(apart[..., None, None], y, where(bad, rnp.nan, x))
+        for x, y in zip(pair, exact, strict=True)
+    ]
+    return Pair(value, change)
+
+
+def only_diagonal(d):
+    """Matrices with these diagonals, and zeros beside them."""
+    there = rnp.eye(d.shape[-1], dtype=bool)
+    return where(there, d[..., None, :], 0)
+
+
+def of_diagonals(pair):
+    """``exp`` of each matrix as if it were its diagonal ``w``, and the change: that of entry ``(i, j)`` times
+    ``(exp(w[i]) - exp(w[j])) / (w[i] - w[j])``, where nothing overflows before the result.
+    """
+    w = diagonal(pair.value)
+    value = only_diagonal(rnp.exp(w))
+    if pair.change is None:
+        return Pair(value, None)
+    one, other = w[..., :, None], w[..., None, :]
+    first = rnp.real(one) >= rnp.real(other)
+    larger, smaller = where(first, one, other), where(first, other, one)
+    equal = one == other
+    gap = where(equal, 1, larger - smaller)
+    share = where(equal, 1, -rnp.expm1(-gap) / gap)
+    return Pair(value, rnp.exp(larger) * share * pair.change)
 
 
 # ----------------------------------------------------------------------------------------------- primitives
@@ -270,7 +308,8 @@ def expm(A: Array, *, upper_triangular: bool = False, max_squarings: int = MOST)
     Args:
       A: of shape ``(..., n, n)``.
       upper_triangular: read only the upper triangle, which is faster.
-      max_squarings: NaN is returned for a matrix that has to be halved more often than this.
+      max_squarings: NaN is returned for a matrix that has to be halved more often than this. That of a
+        diagonal matrix, which has to be halved never, is that of its diagonal.
 
     Returns:
       of the shape of ``A``.
