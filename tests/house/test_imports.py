@@ -70,11 +70,13 @@ def modules_of(distribution):
 
 
 def modules_within_rabbet(distribution):
-    """The packages within ``rabbet.experimental`` that a first-party plugin brings."""
+    """The modules and packages within ``rabbet.experimental`` that a first-party plugin brings."""
     for plugin in PLUGINS:
         if plugin.joinpath("pyproject.toml").read_text().find(f'name = "{distribution}"') >= 0:
             for path in (plugin / "src/rabbet/experimental").glob("*/__init__.py"):
                 yield f"rabbet.experimental.{path.parent.name}"
+            for path in (plugin / "src/rabbet/experimental").glob("[a-z]*.py"):
+                yield f"rabbet.experimental.{path.stem}"
 
 
 def test_the_product_never_imports_jax():

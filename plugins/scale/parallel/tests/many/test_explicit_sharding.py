@@ -319,3 +319,22 @@ def test_branches_that_lie_otherwise(arrays):
     for run in (lambda f: f, jit):
         with pytest.raises(TypeError, match=r"output is f32\[8@x,8@y\] in .* and f32\[8@y,8@x\] in"):
             run(lambda a: lax.cond(True, lambda a: a * 2, lambda a: a.T, a))(square)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jit], ids=["eager", "compiled"])
+@pytest.mark.parametrize("f", [rnp.searchsorted, lambda xp, x: rnp.interp(x, xp, xp + 4)])
+def test_what_is_asked_of_a_whole_array_lies_as_the_questions(f, run):
+    """The loop of steps begins with numbers that lie whole, and goes on with some that are cut."""
+    xs = rb.device_put(np.arange(8, dtype=np.float32), on("x"))
+    whole = rb.device_put(np.arange(4, dtype=np.float32), on())
+    got = run(f)(whole, xs)
+    assert rb.typeof(got).sharding.spec == P("x")
+    np.testing.assert_array_equal(got, f(np.arange(4, dtype=np.float32), np.arange(8, dtype=np.float32)))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jit], ids=["eager", "compiled"])
+def test_a_carry_without_the_mesh_of_what_is_added_does_not_stage_without_end(run):
+    rows = rb.device_put(np.ones((3, 8), np.float32), on(None, "x"))
+    with rb.set_mesh(None):
+        sums, _ = run(lambda xs: lax.scan(lambda c, v: (c + v, None), rnp.zeros(8), xs))(rows)
+    np.testing.assert_array_equal(sums, np.full(8, 3.0))
