@@ -205,11 +205,13 @@ def exponential(a, change, most, upper):
     )
     bad = (too_many | ~finite)[..., None, None]
     exact = of_diagonals(whole)
-    value, change = [
-        None if x is None else where(apart[..., None, None], y, where(bad, rnp.nan, x))
-        for x, y in zip(pair, exact, strict=True)
-    ]
-    return Pair(value, change)
+
+    def either(entries, of_diagonal):
+        return where(apart[..., None, None], of_diagonal, where(bad, rnp.nan, entries))
+
+    return Pair(
+        either(pair.value, exact.value), None if change is None else either(pair.change, exact.change)
+    )
 
 
 def only_diagonal(d):
