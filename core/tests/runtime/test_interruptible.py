@@ -38,16 +38,18 @@ def sigint_is_ignored():
 
 @pytest.fixture
 def made_of(raw_device):
-    """`stoppable` for a function in the place of a program. No earlier test has left a signal of which the
-    watch has not read.
+    """`stoppable` for a function in the place of a program. SIGINT has a handler, which it has not in what a
+    shell starts in the background, and no earlier test has left a signal of which the watch has not read.
     """
     assert nobody_is_told()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def make(plain):
         exe = types.SimpleNamespace(execute_sharded=plain, local_devices=lambda: [raw_device])
         return interruptible.stoppable(exe, "loop")
 
-    return make
+    yield make
+    signal.signal(signal.SIGINT, before)
 
 
 def nobody_is_told():
