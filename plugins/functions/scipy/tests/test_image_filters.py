@@ -74,6 +74,15 @@ def test_modes_of_each_axis():
     close(ndimage.uniform_filter(ours(IMAGE), 3, mode=["wrap", "nearest"]), wanted)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_images_of_no_points(name):
+    args = [a for a in CASES[name][0][1:] if not isinstance(a, np.ndarray)]
+    dims = CASES[name][0][0].ndim
+    weights = [ours(a) for a in CASES[name][0][1:] if isinstance(a, np.ndarray)]
+    nothing = getattr(ndimage, name)(rnp.zeros((0, 3)[:dims]), *weights, *args)
+    assert nothing.shape == (0, 3)[:dims]
+
+
 @pytest.mark.needs("bfloat16")
 def test_dtypes():
     whole = np.arange(12, dtype="int32").reshape(3, 4) ** 2

@@ -9,6 +9,7 @@ from rabbet.extend.functions import public_module as _public_module
 from rabbet.scipy.ndimage.affine import *
 from rabbet.scipy.ndimage.coordinates import *
 from rabbet.scipy.ndimage.filters import *
+from rabbet.scipy.ndimage.generic_filters import *
 from rabbet.scipy.ndimage.rank_filters import *
 
 _public_module(globals())

@@ -64,6 +64,8 @@ def extended(x, sides, modes, cval):
             widths = [(before, after) if i == axis else (0, 0) for i in range(x.ndim)]
             if mode == "mirror" and x.shape[axis] == 1:
                 mode = "nearest"
+            if x.shape[axis] == 0:  # nothing to repeat, and no point that would see it
+                mode = "constant"
             how = {"constant_values": cval} if mode == "constant" else {}
             x = rnp.pad(x, widths, mode=PADDING[mode], **how)
     return x

@@ -42,13 +42,10 @@ def shape_of(name, size, footprint, ndim):
     return footprint
 
 
-def ranked(name, input, choose, size, footprint, output, mode, cval, origin, axes):
-    """A function of the points of the window around each point."""
-    x = array(name, input)
-    if dtypes.kind(x.dtype) == "c":
-        raise TypeError(f"{name}: complex numbers have no order")
-    if output is not None:
-        raise TypeError(f"{name}: output must be None: arrays are not written to, and the dtype is input's")
+def window_of(name, x, size, footprint, mode, origin, axes):
+    """The window as an array of booleans with the dimensions of ``x``; by axis how many of its places lie
+    before the point and after it, and the mode.
+    """
     axes = chosen(name, axes, x.ndim)
     inner = shape_of(name, size, footprint, len(axes))
     order = np.argsort(axes)
@@ -59,6 +56,17 @@ def ranked(name, input, choose, size, footprint, output, mode, cval, origin, axe
     for axis, how, moved in zip(axes, *settings, strict=True):
         modes[axis], origins[axis] = how, moved
     sides = [window_sides(name, n, o) for n, o in zip(window.shape, origins, strict=True)]
+    return window, sides, modes
+
+
+def ranked(name, input, choose, size, footprint, output, mode, cval, origin, axes):
+    """A function of the points of the window around each point."""
+    x = array(name, input)
+    if dtypes.kind(x.dtype) == "c":
+        raise TypeError(f"{name}: complex numbers have no order")
+    if output is not None:
+        raise TypeError(f"{name}: output must be None: arrays are not written to, and the dtype is input's")
+    window, sides, modes = window_of(name, x, size, footprint, mode, origin, axes)
     return choose(windows(x, window, sides, modes, cval), int(window.sum()))
 
 
