@@ -149,6 +149,7 @@ def funm_hermitian(A: Array, func: Callable[[Array], Array]) -> Array:
       ValueError: for other shapes, or if ``func`` makes no number of a number.
 
     Example:
+      >>> import rabbet as rb
       >>> a = rnp.diag(rnp.array([4.0, 1.0, 1.0]))
       >>> root = lambda a: funm_hermitian(a, lambda w: 1 / rnp.sqrt(w))
       >>> print(np.asarray(rb.grad(lambda a: root(a)[1, 2])(a)).round(3) + 0.0)

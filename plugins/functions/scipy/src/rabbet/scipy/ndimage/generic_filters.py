@@ -67,11 +67,12 @@ def generic_filter(
     """
     name = "generic_filter"
     x = real(name, input)
-    points = windows(x, *window_of(name, x, size, footprint, mode, origin, axes), cval)
+    window, sides, modes = window_of(name, x, size, footprint, mode, origin, axes)
+    points = windows(x, window, sides, modes, cval)
     keywords = dict(extra_keywords or {})
 
-    def one(window):
-        return told(name, "function", function(window, *extra_arguments, **keywords), (), function)
+    def one(numbers):
+        return told(name, "function", function(numbers, *extra_arguments, **keywords), (), function)
 
     out = vmap(one, in_axes=1)(points.reshape(points.shape[0], -1)) if x.size else rnp.zeros(0, x.dtype)
     return finished(out.reshape(x.shape), input, output, name)
