@@ -58,10 +58,7 @@ def reshape_aval(x: ShapedArray, new_sizes: tuple[int, ...]) -> ShapedArray:
 
 
 reshape = Primitive(
-    "reshape",
-    reshape_aval,
-    kinds=("structural",),
-    doc="the same elements in row-major order",
+    "reshape", reshape_aval, kinds=("structural",), doc="the same elements in row-major order",
     parameters={"new_sizes": "tuple of int: the shape of the result"},
 )
 reshape.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -90,10 +87,7 @@ def squeeze_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 squeeze = Primitive(
-    "squeeze",
-    squeeze_aval,
-    kinds=("structural",),
-    doc="x without some dimensions of size 1",
+    "squeeze", squeeze_aval, kinds=("structural",), doc="x without some dimensions of size 1",
     parameters={"dimensions": "tuple of int: those of size 1 that disappear"},
 )
 squeeze.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -119,10 +113,7 @@ def expand_dims_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray
 
 
 expand_dims = Primitive(
-    "expand_dims",
-    expand_dims_aval,
-    kinds=("structural",),
-    doc="x with new dimensions of size 1",
+    "expand_dims", expand_dims_aval, kinds=("structural",), doc="x with new dimensions of size 1",
     parameters={"dimensions": "tuple of int: where the new dimensions are in the result"},
 )
 expand_dims.rule("lower")(lower_with("stablehlo.reshape", lambda op: ""))
@@ -161,10 +152,7 @@ def rev_aval(x: ShapedArray, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 rev = Primitive(
-    "rev",
-    rev_aval,
-    kinds=("structural", "shapeless"),
-    doc="x with some dimensions in reverse order",
+    "rev", rev_aval, kinds=("structural", "shapeless"), doc="x with some dimensions in reverse order",
     parameters={"dimensions": "tuple of int: those that are turned round"},
 )
 
@@ -211,10 +199,7 @@ def slice_aval(
 
 
 slice = Primitive(
-    "slice",
-    slice_aval,
-    kinds=("structural",),
-    doc="a box of x, every stride-th element",
+    "slice", slice_aval, kinds=("structural",), doc="a box of x, every stride-th element",
     parameters={
         "start_indices": "tuple of int: the first element along each dimension",
         "limit_indices": "tuple of int: the end, which is not part of it",
@@ -457,9 +442,7 @@ def iota_aval(*, dtype: DType, shape: tuple[int, ...], dimension: int) -> Shaped
 
 
 iota = Primitive(
-    "iota",
-    iota_aval,
-    doc="0, 1, 2, ... along a dimension",
+    "iota", iota_aval, doc="0, 1, 2, ... along a dimension",
     parameters={
         "dtype": "dtype: of the result",
         "shape": "tuple of int: of the result",

@@ -79,6 +79,8 @@ def test_what_goes_wrong_is_told_later(tmp_path):
     manager.check_for_errors()  # told once
     with pytest.raises(rb.store.CheckpointError, match="nowhere"):
         manager.deserialize_with_paths([x.sharding], [tmp_path / "nowhere"])
+    with pytest.raises(rb.store.CheckpointError, match=r"w.*has the shape .*, and \(3,\) is .*\n.*to fix"):
+        manager.deserialize_with_paths([x.sharding], [tmp_path / "w"], [(3,)])
     with pytest.raises(TypeError, match="ndarray"):
         manager.serialize_with_paths([X], [tmp_path / "v"])
     with pytest.raises(ValueError, match="tensorstore_specs has 0 entries for 1 arrays"):

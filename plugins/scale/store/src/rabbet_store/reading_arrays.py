@@ -39,8 +39,11 @@ class Reading:
         try:
             yield
         except ValueError as error:
-            where = self.spec.get("kvstore") if isinstance(self.spec, dict) else self.spec
-            raise CheckpointError(f"{where}: {str(error).split(' [')[0]}") from None
+            raise CheckpointError(f"{self.where()}: {str(error).split(' [')[0]}") from None
+
+    def where(self):
+        """What an error says of the place on disk."""
+        return self.spec.get("kvstore") if isinstance(self.spec, dict) else self.spec
 
     def open(self):
         """Wait until it is known what is there."""
@@ -51,7 +54,8 @@ class Reading:
             self.array, self.shape = array, tuple(array.shape if self.shape is None else self.shape)
             if len(self.shape) != array.ndim:
                 raise CheckpointError(
-                    f"it has {array.ndim} dimensions, and the shape asked for is {self.shape}"
+                    f"{self.where()}: the array has the shape {array.shape}, and {self.shape} is asked for\n"
+                    "  to fix: give global_shape as many dimensions as the array on disk has"
                 )
             indices = [tuple([slice(0, n) for n in self.shape])]
             if isinstance(self.place, Sharding):
