@@ -5,9 +5,9 @@
 
 Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a
 machine that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the
-steady steps a process tells the least mean of ten in a row. Processor time is that of all threads together.
-The folder of compiled programs is new for each process. The environment has the libraries, jax and Rabbet, as
-tox's `ecosystem` has.
+steady steps a process tells the least mean of ten in a row, over three seconds. Processor time is
+that of all threads together. The folder of compiled programs is new for each process. The environment has the
+libraries, jax and Rabbet, as tox's `ecosystem` has.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-STEADY, ROWS = 10, 30
+STEADY, ROWS, SECONDS = 10, 30, 3.0
 FIGURES = ("import", "first step", "its processor time", "steady step", "its processor time")
 
 
@@ -175,7 +175,8 @@ def measure(name):
     state = jax.block_until_ready(step(state))
     first, used = time.perf_counter() - before, time.process_time() - used
     steady, spent = [], []
-    for _ in range(ROWS):
+    ends = time.perf_counter() + SECONDS
+    while len(steady) < ROWS or time.perf_counter() < ends:
         begun, spending = time.perf_counter(), time.process_time()
         for _ in range(STEADY):
             state = jax.block_until_ready(step(state))

@@ -129,8 +129,8 @@ def call_by_placements(
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is not an array: a pytree, a number.
       of_trees: a collection; while there is something in it, ``of_others`` is called at once.
-      offered: the ``trees``, ``named``, ``convert`` and ``converted`` of ``FrameParts``, where an installed
-        package may offer the function.
+      offered: the rest of ``FrameParts`` by name, but for ``context``, where an installed package may offer
+        the function.
 
     Example:
       >>> from rabbet.extend.backend import call_by_placements, compile_program, lower_program, program_entry

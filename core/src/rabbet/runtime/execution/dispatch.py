@@ -63,7 +63,7 @@ def runner(
       device: where it runs.
       diagnose: ``(error, args) -> error``, what to raise where running it failed.
       single: return the only result itself. The function then has an attribute ``parts``, if the program
-        reads all of its arguments.
+        reads all of its arguments, else ``reading``: the numbers of those that it reads, and its parts.
     """
     handlers = [s.handler for s in specs]
     kept, every = lowering.kept, lowering.keeps_all
@@ -102,7 +102,9 @@ def runner(
         args: list[Value] | tuple[Value, ...],
     ) -> Any:  # what ``run`` does without a call of ``wrapped``
         try:
-            raws = execute([a.raw for a in args]).consume_with_handlers(handlers)
+            raws = execute(
+                [a.raw for a in args] if every else [args[i].raw for i in kept]
+            ).consume_with_handlers(handlers)
         except Exception as error:
             if is_of_handler(error):
                 raise
@@ -112,11 +114,17 @@ def runner(
             return build(raws)
         return again(args)
 
-    if every and assemble is not None:
+    def with_parts(run: Any, *parts: Any) -> Any:
+        if every:
+            run.parts = parts
+        else:
+            run.reading = tuple(kept), parts
+        return run
+
+    if assemble is not None:
         build = results.builder(specs, assemble)
-        run_many.parts = None, (execute, handlers), build  # type: ignore[attr-defined]
-        return run_many
-    if first is None or not every:
+        return with_parts(run_many, None, (execute, handlers), build)
+    if first is None:
         return run
     only = first
 
@@ -124,7 +132,9 @@ def runner(
         args: list[Value] | tuple[Value, ...],
     ) -> Value:  # the same without two calls, a tenth of a small program
         try:
-            raw = execute([a.raw for a in args]).consume_with_handlers(handlers)[0]
+            raw = execute(
+                [a.raw for a in args] if every else [args[i].raw for i in kept]
+            ).consume_with_handlers(handlers)[0]
         except Exception as error:
             if is_of_handler(error):
                 raise
@@ -136,8 +146,7 @@ def runner(
             return out
         return again(args)
 
-    run_single.parts = execute, handlers, only  # type: ignore[attr-defined]
-    return run_single
+    return with_parts(run_single, execute, handlers, only)
 
 
 def operations(first: Callable[..., Any], with_number: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,16 +28,23 @@ class FrameParts(NamedTuple):
         ``[specs, assemble, None]``, where ``assemble`` is called with the list of arrays, is ``tuple`` or
         ``list``, or has the ``structure`` of the result. Where there is only ``run``, the others are None; it
         may have ``captured``, a tuple of arrays and such a tuple of four, whose program gets those arrays
-        before the arguments. ``execute`` may be a function with ``steady``, the ``LoopParts`` of it.
+        before the arguments; or ``reading``, the numbers of the arguments that its program gets, and the
+        first three. ``execute`` may be a function with ``steady``, the ``LoopParts`` of it.
       settings: ``traced_key`` is an attribute of it.
       evaluation: the interpreter of the thread while operations are executed at once.
       traced: ``(*args, **kwargs)``, under any other interpreter.
       slowly: ``(args, kwargs)``, where the program is not known yet, and where there are keywords.
       of_others: ``(args)``, where an argument is neither an array nor one of the ``converted`` types.
       of_trees: a collection; while there is something in it, arguments may be pytrees.
-      trees: a list of pairs of a structure of all arguments and its programs, which the frame may replace; it
-        is empty as long as no pytree was given, and None where arguments are static. ``named`` is the same
+      trees: a dict by the structure of all arguments, of tuples whose first is its ``programs``; it is empty
+        as long as no pytree was given, and None where arguments are static. ``trees.shapes`` is a list of
+        pairs of a structure and its programs, once more, which the frame may replace. ``named`` is the same
         for calls with keywords, by the structure of ``(args, kwargs)``.
+      fixed: such a ``named`` by the values of static arguments, for the other ones; None where none are.
+      split: ``(args, kwargs) -> (values, others)`` takes them out. ``split.by_count`` has the positions that
+        are static, and the others, for a number of positional arguments; ``split.names`` the static names.
+        ``values`` are that number, then for each value what kind it is (its type; for a tuple, that and those
+        of its items) and itself, with its name before the two where it was given by name.
       convert: makes an ``Array`` of a value of one of the types in ``converted``.
       context: has the ``interpreter`` of the thread.
 
@@ -55,8 +62,10 @@ class FrameParts(NamedTuple):
     slowly: Callable[..., Any]
     of_others: Callable[..., Any]
     of_trees: Any
-    trees: list[Any] | None = None
-    named: list[Any] | None = None
+    trees: Any = None
+    named: Any = None
+    fixed: dict[Any, Any] | None = None
+    split: Any = None
     convert: Callable[..., Any] | None = None
     converted: frozenset[type] = frozenset()
     context: Any = context

@@ -1,9 +1,10 @@
 """Calls of compiled functions in C: what the group ``rabbet.frames`` offers by this package.
 
 ``rabbet_native/_frames.c`` does what ``rabbet.runtime.execution.dispatch.function`` does in Python, for
-arrays, numbers, and pytrees of both that are made of tuples, lists, dicts and None. All else goes to the
-functions that the frame in Python calls, too. Where the library was not compiled, or for a Python without its
-global lock, nothing is offered.
+arrays, numbers, pytrees of both, and static arguments. It takes tuples, lists, dicts and None apart itself;
+where named tuples or registered classes are among them, jaxlib does. All else goes to the functions that the
+frame in Python calls, too. Where the library was not compiled, or for a Python without its global lock,
+nothing is offered.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def the_library() -> Any:
         library = importlib.import_module("rabbet_native._frames")
     except ImportError:
         return None
-    library.setup(Array, raised_by_handler, fold_traceback, shape_of, shape_of_form)
+    flatten, give_back = tree.registry.flatten, tree.recursion_levels.give_back
+    library.setup(Array, raised_by_handler, fold_traceback, shape_of, shape_of_form, flatten, give_back)
     return library
 
 
@@ -93,9 +95,13 @@ def shaped(structure: Any) -> Any:
 
 
 def shape_of_form(assemble: Any) -> Any:
-    """How results are put together: ``tuple``, ``list``, a shape, or False for ``assemble`` itself."""
+    """How results are put together: ``tuple``, ``list``, a shape, the function of jaxlib that does it, or
+    False for ``assemble`` itself.
+    """
     if assemble is tuple or assemble is list:
         return assemble
     structure = getattr(assemble, "structure", None)
-    shape = None if structure is None else shaped(structure)
-    return False if shape is None else shape
+    if structure is None:
+        return False
+    shape = shaped(structure)
+    return structure.unflatten if shape is False else shape

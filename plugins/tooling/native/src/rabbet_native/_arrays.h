@@ -10,9 +10,9 @@ enum { TUPLE, LIST, DICT, NOTHING };
 
 static PyTypeObject *array_type, *spec_type;
 static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
-static PyObject *by_handler, *fold, *shape_of, *shape_of_form;
+static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back;
 static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
-static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted;
+static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
@@ -92,7 +92,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees;
-    PyObject *trees, *named, *convert, *converted;
+    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *convert, *converted;
 } Frame;
 
 typedef struct {
@@ -367,7 +367,8 @@ static PyObject *results_of(PyObject *build, PyObject *raws)
         if (list != NULL) {
             for (Py_ssize_t i = 0; i < count; i++)
                 PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
-            out = shape == (PyObject *)&PyList_Type ? Py_NewRef(list) : PyObject_CallOneArg(assemble, list);
+            out = shape == (PyObject *)&PyList_Type ? Py_NewRef(list)
+                                                    : PyObject_CallOneArg(shape == Py_False ? assemble : shape, list);
             Py_DECREF(list);
         }
     }

@@ -2,10 +2,11 @@
 
    Everything that is not known here goes to the functions that jit hands over, as the frame in Python does:
    `traced` under a transformation, `slowly` for a program that is not known yet, `of_others` for arguments that
-   are neither arrays, numbers nor pytrees of both made of tuples, lists and dicts.
+   are neither arrays, numbers nor pytrees of both.
 */
 #include "_arrays.h"
 #include "_loops.h"
+#include "_pytrees.h"
 
 static PyObject *as_list(Leaves *leaves)
 {
@@ -18,7 +19,7 @@ static PyObject *as_list(Leaves *leaves)
 /* Run a program on arrays: `found` is a `Known` of rabbet.runtime.execution.dispatch. */
 static PyObject *run(PyObject *found, Leaves *leaves)
 {
-    PyObject *captured = NULL, *arrays = NULL, *known = found, *out = NULL;
+    PyObject *captured = NULL, *reading = NULL, *arrays = NULL, *known = found, *kept = NULL, *out = NULL;
     if (PyTuple_GET_ITEM(found, 0) == Py_None && PyTuple_GET_ITEM(found, 2) == Py_None) {
         captured = attribute_of(PyTuple_GET_ITEM(found, 3), s_captured);
         if (captured == NULL && PyErr_Occurred())
@@ -31,6 +32,18 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         else
             captured = NULL;
     }
+    if (PyTuple_GET_ITEM(known, 0) == Py_None && PyTuple_GET_ITEM(known, 2) == Py_None) {
+        reading = attribute_of(PyTuple_GET_ITEM(known, 3), s_reading);
+        if (reading == NULL && PyErr_Occurred())
+            goto end;
+        if (is_reading(reading, leaves->count + (arrays == NULL ? 0 : PyTuple_GET_SIZE(arrays)))) {
+            Py_INCREF(reading);
+            kept = PyTuple_GET_ITEM(reading, 0);
+            known = PyTuple_GET_ITEM(reading, 1);
+        }
+        else
+            reading = NULL;
+    }
     PyObject *execute = PyTuple_GET_ITEM(known, 0), *handlers = PyTuple_GET_ITEM(known, 1);
     PyObject *spec = PyTuple_GET_ITEM(known, 2);
     int many = execute == Py_None, last = 0;
@@ -39,7 +52,7 @@ static PyObject *run(PyObject *found, Leaves *leaves)
             execute = PyTuple_GET_ITEM(handlers, 0);
             handlers = PyTuple_GET_ITEM(handlers, 1);
         }
-        PyObject *raws = raws_of(arrays, leaves), *results = NULL;
+        PyObject *raws = raws_of(arrays, leaves, kept), *results = NULL;
         if (raws == NULL)
             goto end;
         PyObject *given = executed(execute, raws, &last);
@@ -70,16 +83,9 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         Py_DECREF(list);
     }
 end:
+    Py_XDECREF(reading);
     Py_XDECREF(captured);
     return out;
-}
-
-static PyObject *as_tuple(PyObject *const *args, Py_ssize_t count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-    return tuple;
 }
 
 static PyObject *go_on(PyObject *function, PyObject *const *args, Py_ssize_t count, int with_kwargs)
@@ -96,50 +102,6 @@ static PyObject *go_on(PyObject *function, PyObject *const *args, Py_ssize_t cou
     return out;
 }
 
-/* Find the leaves of arguments in pytrees, and with them the program. 1 with `*found`, 0 where no structure
-   that is known is that of the call, -1. `named` is the pair of args and kwargs, or NULL. `*found` is NULL where
-   the structure is known and the program is not. */
-static int in_pytrees(Frame *f, PyObject *trees, PyObject *const *args, Py_ssize_t count, PyObject *named,
-                      Leaves *leaves, PyObject **found)
-{
-    /* `trees.shapes`: pairs of a structure and its programs, of which we make (shape, programs, structure). */
-    PyObject *shapes = trees;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shapes) && i < MOST_SHAPES; i++) {
-        PyObject *item = Py_NewRef(PyList_GET_ITEM(shapes, i));
-        if (PyTuple_GET_SIZE(item) == 2) {
-            PyObject *known = PyObject_CallOneArg(shape_of, item);
-            Py_DECREF(item);
-            if (known == NULL)
-                return -1;
-            if (i >= PyList_GET_SIZE(shapes)) {
-                Py_DECREF(known);
-                return 0;
-            }
-            item = Py_NewRef(known);
-            PyList_SetItem(shapes, i, known);
-        }
-        PyObject *shape = PyTuple_GET_ITEM(item, 0);
-        int same = shape == Py_None ? 0
-                   : named != NULL  ? collect(f, leaves, shape, named)
-                                    : collect_arguments(f, leaves, shape, args, count);
-        if (same > 0) {
-            *found = look_up(f, PyTuple_GET_ITEM(item, 1), leaves);
-            if (i > 0 && i < PyList_GET_SIZE(shapes) && PyList_GET_ITEM(shapes, i) == item) {
-                PyObject *before = Py_NewRef(PyList_GET_ITEM(shapes, i - 1)); /* one place nearer */
-                PyList_SetItem(shapes, i - 1, Py_NewRef(item));
-                PyList_SetItem(shapes, i, before);
-            }
-            Py_DECREF(item);
-            return *found == NULL && PyErr_Occurred() ? -1 : 1;
-        }
-        Py_DECREF(item);
-        leaves_clear(leaves);
-        if (same < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static PyObject *with_names(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     PyObject *out = NULL, *kwargs = PyDict_New(), *tuple = as_tuple(args, count), *both = NULL, *found = NULL;
@@ -149,11 +111,11 @@ static PyObject *with_names(Frame *f, PyObject *const *args, Py_ssize_t count, P
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++)
         if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[count + i]) < 0)
             goto end;
-    if (f->named != Py_None && PyList_GET_SIZE(f->named) > 0) {
+    if (f->named != Py_None && PyList_GET_SIZE(f->named_shapes) > 0) {
         both = PyTuple_Pack(2, tuple, kwargs);
         if (both == NULL)
             goto end;
-        int known = in_pytrees(f, f->named, NULL, 0, both, &leaves, &found);
+        int known = in_pytrees(f, f->named, f->named_shapes, NULL, 0, both, &leaves, &found);
         if (known < 0 && !another_way())
             goto end;
         if (known > 0 && found != NULL) {
@@ -171,6 +133,45 @@ end:
     return out;
 }
 
+/* A call of a function that has static arguments. */
+static PyObject *with_statics(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    PyObject *out = NULL, *tuple = as_tuple(args, count), *kwargs = PyDict_New(), *known = NULL, *found = NULL;
+    PyObject *values = NULL, *others = NULL;
+    Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
+    if (tuple == NULL || kwargs == NULL)
+        goto end;
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[count + i]) < 0)
+            goto end;
+    int is_known = PyDict_GET_SIZE(f->fixed) == 0 ? 0 : split(f, args, count, kwargs, &values, &others);
+    if (is_known > 0) {
+        known = PyDict_GetItemWithError(f->fixed, values);
+        Py_XINCREF(known);
+        is_known = known != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+    }
+    if (is_known > 0) {
+        PyObject *shapes = shapes_of(known);
+        is_known = shapes == NULL ? -1 : in_pytrees(f, known, shapes, NULL, 0, others, &leaves, &found);
+        Py_XDECREF(shapes);
+    }
+    if (is_known < 0 && !another_way())
+        goto end;
+    if (is_known > 0 && found != NULL)
+        out = run(found, &leaves);
+    else
+        out = PyObject_CallFunctionObjArgs(f->slowly, tuple, kwargs, NULL);
+end:
+    leaves_clear(&leaves);
+    Py_XDECREF(found);
+    Py_XDECREF(known);
+    Py_XDECREF(values);
+    Py_XDECREF(others);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(tuple);
+    return out;
+}
+
 static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     PyObject *interpreter = PyObject_GetAttr(f->context, s_interpreter);
@@ -179,18 +180,15 @@ static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObjec
     Py_DECREF(interpreter); /* compared, and nothing else */
     if (interpreter != f->evaluation)
         return PyObject_Vectorcall(f->traced, args, count, names);
+    if (f->fixed != Py_None)
+        return with_statics(f, args, count, names);
     if (names != NULL && PyTuple_GET_SIZE(names) > 0)
         return with_names(f, args, count, names);
     PyObject *found = NULL, *out = NULL;
     Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
     int known = 1;
-    if (f->trees == Py_None) { /* static arguments */
-        int is_fixed = PyObject_IsTrue(f->of_trees);
-        if (is_fixed)
-            return is_fixed < 0 ? NULL : go_on(f->of_others, args, count, 0);
-    }
-    if (f->trees != Py_None && PyList_GET_SIZE(f->trees) > 0)
-        known = in_pytrees(f, f->trees, args, count, NULL, &leaves, &found);
+    if (f->trees != Py_None && PyList_GET_SIZE(f->tree_shapes) > 0)
+        known = in_pytrees(f, f->trees, f->tree_shapes, args, count, NULL, &leaves, &found);
     else {
         for (Py_ssize_t i = 0; known > 0 && i < count; i++)
             known = leaves_add(f, &leaves, args[i]);
@@ -220,20 +218,16 @@ static PyObject *frame_call(PyObject *self, PyObject *const *args, size_t count,
 /* --------------------------------------------------------------------------------------------- its type */
 
 static char *fields[] = {"programs", "settings", "context", "evaluation", "traced", "slowly", "of_others", "of_trees",
-                         "trees", "named", "convert", "converted", NULL};
+                         "trees", "named", "fixed", "split", "convert", "converted", NULL};
 
 static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees, *trees, *named;
-    PyObject *convert, *converted;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOO!", fields, &PyDict_Type, &programs, &settings,
+    PyObject *fixed, *split, *convert, *converted;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOOOO!", fields, &PyDict_Type, &programs, &settings,
                                      &context, &evaluation, &traced, &slowly, &of_others, &of_trees, &trees, &named,
-                                     &convert, &PyFrozenSet_Type, &converted))
+                                     &fixed, &split, &convert, &PyFrozenSet_Type, &converted))
         return NULL;
-    if ((trees != Py_None && !PyList_CheckExact(trees)) || (named != Py_None && !PyList_CheckExact(named))) {
-        PyErr_SetString(PyExc_TypeError, "Frame: trees and named are lists, or None");
-        return NULL;
-    }
     if (array_type == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "Frame: setup(...) comes first");
         return NULL;
@@ -252,8 +246,23 @@ static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->of_trees = Py_NewRef(of_trees);
     f->trees = Py_NewRef(trees);
     f->named = Py_NewRef(named);
+    f->fixed = Py_NewRef(fixed);
     f->convert = Py_NewRef(convert);
     f->converted = Py_NewRef(converted);
+    f->tree_shapes = shapes_of(trees);
+    f->named_shapes = shapes_of(named);
+    int whole = f->tree_shapes != NULL && f->named_shapes != NULL;
+    if (whole && fixed != Py_None) {
+        f->by_count = PyObject_GetAttrString(split, "by_count");
+        f->names = f->by_count == NULL ? NULL : PyObject_GetAttrString(split, "names");
+        whole = f->names != NULL;
+        if (whole && (!PyDict_Check(fixed) || !PyDict_Check(f->by_count) || !PyTuple_CheckExact(f->names))) {
+            PyErr_SetString(PyExc_TypeError, "Frame: fixed and split.by_count are dicts, and split.names a tuple");
+            whole = 0;
+        }
+    }
+    if (!whole)
+        Py_CLEAR(f);
     return (PyObject *)f;
 }
 
@@ -322,8 +331,9 @@ static PyType_Spec frame_spec = {"rabbet_native._frames.Frame", sizeof(Frame), 0
 
 static PyObject *setup(PyObject *self, PyObject *args)
 {
-    PyObject *array, *handler, *folding, *shape, *form;
-    if (!PyArg_ParseTuple(args, "O!OOOO", &PyType_Type, &array, &handler, &folding, &shape, &form))
+    PyObject *array, *handler, *folding, *shape, *form, *flattens, *gives_back;
+    if (!PyArg_ParseTuple(args, "O!OOOOOO", &PyType_Type, &array, &handler, &folding, &shape, &form, &flattens,
+                          &gives_back))
         return NULL;
     if ((at_raw = offset_in(array, "raw")) < 0 || (at_spec = offset_in(array, "spec")) < 0 ||
         (at_aval = offset_in(array, "aval")) < 0)
@@ -332,6 +342,8 @@ static PyObject *setup(PyObject *self, PyObject *args)
     Py_XSETREF(fold, Py_NewRef(folding));
     Py_XSETREF(shape_of, Py_NewRef(shape));
     Py_XSETREF(shape_of_form, Py_NewRef(form));
+    Py_XSETREF(flatten, Py_NewRef(flattens));
+    Py_XSETREF(give_back, Py_NewRef(gives_back));
     Py_XSETREF(array_type, (PyTypeObject *)Py_NewRef(array));
     Py_RETURN_NONE;
 }
@@ -347,7 +359,7 @@ static PyObject *execute(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS,
-     "setup(Array, by_handler, fold, shape_of, shape_of_form): what frames make and call; once."},
+     "setup(Array, by_handler, fold, shape_of, shape_of_form, flatten, give_back): what frames make and call; once."},
     {"execute", execute, METH_VARARGS, "execute(function, raws): as a frame runs a program."},
     {NULL}};
 
@@ -367,8 +379,10 @@ PyMODINIT_FUNC PyInit__frames(void)
     s_depth = PyUnicode_InternFromString("depth");
     s_is_ready = PyUnicode_InternFromString("is_ready");
     s_is_deleted = PyUnicode_InternFromString("is_deleted");
+    s_reading = PyUnicode_InternFromString("reading");
+    s_shapes = PyUnicode_InternFromString("shapes");
     if (!s_interpreter || !s_traced_key || !s_consume || !s_form || !s_aval || !s_captured || !s_steady || !s_sure ||
-        !s_table || !s_depth || !s_is_ready || !s_is_deleted)
+        !s_table || !s_depth || !s_is_ready || !s_is_deleted || !s_reading || !s_shapes)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&frame_spec);

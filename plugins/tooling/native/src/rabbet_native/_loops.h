@@ -29,13 +29,40 @@ static void put_raw(PyObject *list, Py_ssize_t at, PyObject *array)
     PyList_SET_ITEM(list, at, Py_NewRef(raw == NULL ? Py_None : raw));
 }
 
-/* A list of the raw arrays of what was captured, a tuple or NULL, and of arguments. */
-static PyObject *raws_of(PyObject *captured, Leaves *leaves)
+/* Whether this is `reading` of rabbet.runtime.execution.frames.FrameParts, for so many arguments. */
+static int is_reading(PyObject *x, Py_ssize_t count)
+{
+    if (x == NULL || !PyTuple_CheckExact(x) || PyTuple_GET_SIZE(x) != 2)
+        return 0;
+    PyObject *kept = PyTuple_GET_ITEM(x, 0), *parts = PyTuple_GET_ITEM(x, 1);
+    if (!PyTuple_CheckExact(kept) || !PyTuple_CheckExact(parts) || PyTuple_GET_SIZE(parts) != 3)
+        return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kept); i++) {
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(kept, i)))
+            return 0;
+        int overflow;
+        long place = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(kept, i), &overflow);
+        if (overflow || place < 0 || place >= count)
+            return 0;
+    }
+    return 1;
+}
+
+/* A list of the raw arrays of what was captured, a tuple or NULL, and of arguments; of those that `kept` has the
+   places of, where that is not NULL. */
+static PyObject *raws_of(PyObject *captured, Leaves *leaves, PyObject *kept)
 {
     Py_ssize_t first = captured == NULL ? 0 : PyTuple_GET_SIZE(captured);
-    PyObject *raws = PyList_New(first + leaves->count);
+    PyObject *raws = PyList_New(kept == NULL ? first + leaves->count : PyTuple_GET_SIZE(kept));
     if (raws == NULL)
         return NULL;
+    if (kept != NULL) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kept); i++) {
+            long place = PyLong_AsLong(PyTuple_GET_ITEM(kept, i));
+            put_raw(raws, i, place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first]);
+        }
+        return raws;
+    }
     for (Py_ssize_t i = 0; i < first; i++)
         put_raw(raws, i, PyTuple_GET_ITEM(captured, i));
     for (Py_ssize_t i = 0; i < leaves->count; i++)

@@ -17,7 +17,7 @@ from rabbet.extend.functions import to_array
 from rabbet.extend.wrapping import is_of_handler
 
 from rabbet_jit.compiled_function import CompiledFunction
-from rabbet_jit.signature import Static
+from rabbet_jit.signature import kinds
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -117,8 +117,8 @@ class Split:
     """
 
     def __init__(self, statics: Any) -> None:
-        self.statics = statics
-        self.by_count = {}
+        self.statics, self.names = statics, tuple(statics.names)
+        self.by_count: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[tuple[Any, ...], ...]:
         count = len(args)
@@ -126,19 +126,18 @@ class Split:
             fixed, moving = self.by_count[count]
         except KeyError:
             places = self.statics.positions(count)
-            fixed, moving = sorted(places), [i for i in range(count) if i not in places]
+            fixed, moving = tuple(sorted(places)), tuple([i for i in range(count) if i not in places])
             self.by_count[count] = fixed, moving
         values: list[Any] = [count]
         for i in fixed:
             value = args[i]
-            # Static looks into tuples; it takes longer than all the rest here.
-            values += (type(value), Static(value) if isinstance(value, tuple) else value)
+            values += (kinds(value) if isinstance(value, tuple) else type(value), value)
         if kwargs:
-            for name in self.statics.names:
+            for name in self.names:
                 if name in kwargs:
                     value = kwargs[name]
-                    values += (name, type(value), Static(value) if isinstance(value, tuple) else value)
-            kwargs = {k: v for k, v in kwargs.items() if k not in self.statics.names}
+                    values += (name, kinds(value) if isinstance(value, tuple) else type(value), value)
+            kwargs = {k: v for k, v in kwargs.items() if k not in self.names}
         return tuple(values), (tuple([args[i] for i in moving]), kwargs)
 
 
@@ -223,11 +222,11 @@ def caller(jitted: Any) -> Any:
     if jitted.statics:
         split, fixed = jitted.split, quick.fixed
         others, keywords, of_trees = of_fixed_places, of_fixed, fixed
-        shapes: list[list[tuple[object, ...]] | None] = [None, None]
+        offered: dict[str, Any] = {"fixed": fixed, "split": split}
     else:
         others, keywords, of_trees = of_others, by_name, apart
-        shapes = [quick.trees.shapes, quick.named.shapes]
-    more = {"trees": shapes[0], "named": shapes[1], "convert": convert, "converted": CONVERTED}
+        offered = {"trees": quick.trees, "named": quick.named}
+    more = {**offered, "convert": convert, "converted": CONVERTED}
     call = call_by_placements(
         jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees, offered=more
     )

@@ -101,9 +101,7 @@ class Signature:
         self.static_key = tuple(
             [("position", i, _hashed(v, self, ("position", i))) for i, v in self.static_args]
         )
-        self.static_key += tuple(
-            [("name", k, _hashed(v, self, ("name", k))) for k, v in self.static_kwargs]
-        )
+        self.static_key += tuple([("name", k, _hashed(v, self, ("name", k))) for k, v in self.static_kwargs])
         self.positions = positions
 
     def key(self, types: Any) -> tuple[Any, ...]:
@@ -211,7 +209,7 @@ class Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.kinds = _kinds(value)
+        self.kinds = kinds(value)
 
     def __eq__(self, other: Any) -> bool:
         return type(other) is Static and self.kinds == other.kinds and self.value == other.value
@@ -220,8 +218,9 @@ class Static:
         return hash((self.kinds, self.value))
 
 
-def _kinds(value: Any) -> Any:
-    return (type(value), *map(_kinds, value)) if isinstance(value, tuple) else type(value)
+def kinds(value: Any) -> Any:
+    """The type of a static value; for a tuple, that and those of its items."""
+    return (type(value), *map(kinds, value)) if isinstance(value, tuple) else type(value)
 
 
 def _hashed(value: Any, signature: Signature, at: tuple[str, Any]) -> Any:
