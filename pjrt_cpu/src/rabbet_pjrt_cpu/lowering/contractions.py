@@ -25,6 +25,10 @@ not pay (1.14 at 4, 1024, 32, 32), nor where arrays that caches do not hold are 
 100, and 1.45 at 64, 128, 128, 128, with an array's temporary memory), so what each way takes is estimated
 first. Where the compiler cuts the program up over devices nothing is known of what each of them multiplies.
 
+**Products in programs that are cut up over devices**, in the order of operands that needs less temporary
+memory: see ``exchanged``. Training steps of a decoder over eight devices took 1.13 of JAX's memory with the
+tensors cut and 1.12 with the sequence cut, and take 1.01 and 1.05; they send the same bytes.
+
 **bfloat16 with jaxlib 0.10**, whose fast kernels give float32: asked for so, and then rounded. Measured: 0.5
 of the time at 1024 x 1024, 0.8 at 256 x 256. Later jaxlibs have kernels that give bfloat16.
 """
@@ -48,7 +52,7 @@ CACHED = 2**21  # bytes
 
 def dot_general(op, x, y):
     """The rule for ``dot_general`` on the CPU."""
-    for parts in (merged(op), rounded_after(op), turned(op)):
+    for parts in (merged(op), exchanged(op), rounded_after(op), turned(op)):
         if parts is not None:
             (name,) = op.write(parts, op.in_avals, [x, y])
             return name
@@ -79,6 +83,55 @@ def merged(op):
     def parts(x, y):
         of_x, of_y = moved(batch, sums[0]), moved(batch_y, sums_y[0])
         return [product(op, flat(x, sums[0]), flat(y, sums_y[0]), of_x, sums[:1], of_y, sums_y[:1])]
+
+    return parts
+
+
+def exchanged(op):
+    """A product whose operands change places, since the copies that XLA makes then live shorter or serve
+    twice; None for another one, or where no compiler cuts the program up.
+
+    XLA sums over the last dimension of a first operand, and copies one that is summed over others.
+
+    **Sums over several leading dimensions**, as in the gradient of a weight: the first operand is the input
+    of the layer, whose copy is made as soon as the input is there, and kept until the cotangent comes. A copy
+    of the cotangent is needed at once. Where one device computes, ``merged`` leaves one dimension to sum
+    over, and XLA copies neither.
+
+    **Batches whose second operand has other dimensions between those of the batch**, as the values of
+    attention have: that one is copied anyway. The copy of a first operand has the dimension that is summed
+    over last, and so has the copy that the backward pass needs of it: they are one.
+    """
+    (sums, sums_y), (batch, batch_y) = op.params["dimension_numbers"]
+    if not op.is_cut_up or op.params.get("out_sharding") is not None:
+        return None
+    x, y = op.in_avals
+    if not batch:
+        several = leading(sums)
+        if len(sums) < 2 or y.ndim == len(sums) or tuple(sums) != several or tuple(sums_y) != several:
+            return None
+    elif (
+        tuple(batch) != leading(batch)
+        or tuple(sums) != (x.ndim - 1,)
+        or len(sums_y) != 1
+        or tuple(batch_y) == leading(batch)
+        or y.ndim - 1 in (*batch_y, *sums_y)
+    ):
+        return None
+    precision = op.params.get("precision")
+    params = {**op.params, "precision": precision[::-1] if type(precision) is tuple else precision}
+    count = len(batch)
+    behind = y.ndim - len(sums)  # where in the product the dimensions of x stand
+
+    def parts(x, y):
+        summed = sums_y
+        if not batch:
+            y = lax.transpose(y, [*range(len(sums), y.ndim), *sums])
+            summed = range(behind, y.ndim)
+        out = lax.dot_general(
+            y, x, **{**params, "dimension_numbers": ((tuple(summed), sums), (batch_y, batch))}
+        )
+        return [lax.transpose(out, [*range(count), *range(behind, out.ndim), *range(count, behind)])]
 
     return parts
 

@@ -83,7 +83,8 @@ def softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None
         where = mask_of(where, x)
         x = lax.select(where, x, floor_like(x))
     powers = lax.exp(plain_shift(x, axes))
-    out = lax.div(powers, back(lax.reduce_sum(powers, axes), axes, x.shape))
+    # By the reciprocal: the derivative then reads the powers alone, and a quotient is not kept beside them.
+    out = lax.mul(powers, back(lax.div(1.0, lax.reduce_sum(powers, axes)), axes, x.shape))
     return out if where is None else lax.select(where, out, lax.full_like(out, 0))
 
 
