@@ -53,6 +53,34 @@ def test_a_program_written_for_jax(child):
     assert "done" in out
 
 
+def test_a_name_that_was_read_is_found_by_a_plain_lookup(child):
+    """Python looks up names of a module by its fast way only where its class adds no ``__getattr__``."""
+    out = child(
+        """
+        import types
+        import jax, jax.numpy as jnp
+        from jax._src import core
+
+        namespace = types.ModuleType.__dict__["__dict__"].__get__
+        for module, name in ((jax, "jacfwd"), (jnp, "sinh"), (jax.lax, "sinh"), (core, "Tracer")):
+            assert type(module).__getattribute__ is types.ModuleType.__getattribute__
+            assert not hasattr(type(module), "__getattr__")
+            namespace(module).pop(name, None)
+            value = getattr(module, name)
+            assert namespace(module)[name] is value, name
+        for module in (jax, jnp, jax.lax):
+            try:
+                module.no_such_name
+            except AttributeError as error:
+                assert "served by Rabbet, has no attribute 'no_such_name'" in str(error), error
+            else:
+                raise AssertionError(module)
+        print("done")
+        """
+    )
+    assert "done" in out
+
+
 def test_libraries_find_what_import_jax_loads(child):
     """As array-api-compat asks: by the modules that are loaded, and by the name of an array's namespace."""
     out = child(

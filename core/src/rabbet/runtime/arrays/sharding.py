@@ -143,6 +143,15 @@ class Sharding:
         """
         return None
 
+    def of_results(self, jaxpr: Any, ins: Any) -> Any:
+        """For each result of a program a sharding of the kind in which to say how it lies, where arguments,
+        which lie as ``ins``, are on several meshes; None: this one, for all of them.
+
+        Raises:
+          ShardingError: where operands do not belong together.
+        """
+        return
+
     def constrain(self, x: Any) -> Any:
         """A traced value laid out as this sharding says, by an operation of the program."""
         raise NotImplementedError(f"{type(self).__name__} cannot be asked for within a program")

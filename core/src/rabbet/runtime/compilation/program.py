@@ -96,7 +96,7 @@ def lower(
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
     optimized = passes.run(jaxpr, context)
-    spread = program_shardings.as_typed(spread, optimized.out_avals)
+    spread = program_shardings.as_typed(spread, optimized)
     optimized = program_shardings.in_asked_memories(spread, optimized)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]

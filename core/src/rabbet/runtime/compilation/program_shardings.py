@@ -26,6 +26,7 @@ class Spread(NamedTuple):
       ins: the ``Sharding`` of each argument, of captured arrays first.
       outs: that of each result, or None for what the compiler thinks best.
       like: a sharding of the kind in which to say what the compiler chose.
+      likes: one for each result, where arguments lie on several meshes; None: ``like`` for all.
 
     Example:
       >>> from rabbet.extend.backend import compile_program, lower_program
@@ -44,6 +45,7 @@ class Spread(NamedTuple):
     ins: tuple[Sharding, ...]
     outs: tuple[Sharding | None, ...] | None = None
     like: Sharding | None = None
+    likes: Any = None
 
 
 def spread_of(
@@ -72,15 +74,18 @@ def spread_of(
     return Spread(group, ins, outs, like)
 
 
-def as_typed(spread: Spread | None, avals: tuple[ShapedArray, ...]) -> Any:
-    """The ``Spread`` of a program with results of these types, laid out as these say where nobody asked for
+def as_typed(spread: Spread | None, jaxpr: Jaxpr) -> Any:
+    """The ``Spread`` of a program with its results laid out as their types say where nobody asked for
     something else.
     """
     if spread is None or spread.like is None:
         return spread
+    avals = jaxpr.out_avals
+    spread = spread._replace(likes=spread.like.of_results(jaxpr, spread.ins))
     asked = spread.outs or (None,) * len(avals)
-    outs = tuple([s or in_memory_of(spread.like.asked(a), a) for s, a in zip(asked, avals, strict=True)])
-    return spread._replace(outs=outs) if any(outs) else spread
+    each = spread.likes or [spread.like] * len(avals)
+    outs = [s or in_memory_of(k.asked(a), a) for s, k, a in zip(asked, each, avals, strict=True)]
+    return spread._replace(outs=tuple(outs)) if any(outs) else spread
 
 
 def attributes_of(spread: Spread, jaxpr: Jaxpr, kept: tuple[int, ...]) -> Any:
@@ -113,13 +118,14 @@ def chosen(spread: Any, avals: Any, hlos: Any, read: Any = ()) -> Any:
     """
     asked = spread.outs or (None,) * len(avals)
     count, found = len(spread.group), []
-    for i, (sharding, aval) in enumerate(zip(asked, avals, strict=True)):
-        if sharding is None and spread.like is not None:
+    likes = spread.likes or [spread.like] * len(avals)
+    for i, (sharding, like, aval) in enumerate(zip(asked, likes, avals, strict=True)):
+        if sharding is None and like is not None:
             counts, parts = (1,) * aval.ndim, np.zeros((count, aval.ndim), int)
             if hlos is not None:
                 counts, parts = raw_shards.tiles_of(hlos[i], aval.physical.ndim, count)
             tiles = counts[: aval.ndim], parts[:, : aval.ndim]
-            sharding = in_words_of(read, spread.like.like(*tiles), tiles)
+            sharding = in_words_of(read, like.like(*tiles), tiles)
             sharding = in_memory_of(sharding, aval)
         elif sharding is None:
             first = spread.group.devices[0]

@@ -45,7 +45,11 @@ _namespace: Any = types.ModuleType.__dict__["__dict__"].__get__  # type: ignore[
 
 
 class Served(types.ModuleType):
-    """A module of ``jax`` that Rabbet serves."""
+    """A module of ``jax`` that Rabbet serves.
+
+    Its ``__getattr__`` stands among its names, as in any module, and not in this class: with one in the class
+    Python looks up every name by a slower way, also one that was read before.
+    """
 
     @property
     def __dict__(self):  # type: ignore[override]
@@ -59,7 +63,18 @@ class Served(types.ModuleType):
                     getattr(self, name)
         return known
 
-    def __getattr__(self, name):
+    def __dir__(self):
+        public = {
+            name for source in self._sources for name in dir(source)
+            if not name.startswith("_") and not _goes_by_another_name(vars(source).get(name))
+        }  # fmt: skip
+        return sorted(public | {name for name in _namespace(self) if not name.startswith("_")})
+
+
+def _reader_of(self):
+    """The function that finds a name of a served module when it is read for the first time."""
+
+    def __getattr__(name):
         if name == "__file__" and self.__name__ == "jax":  # of what serves it: logs and bug reports print it
             return importlib.import_module(OVERLAY).__file__
         if name in ("__path__", "__file__", "__wrapped__"):
@@ -95,12 +110,7 @@ class Served(types.ModuleType):
             return _namespace(self)[name]
         raise AttributeError(f"module {self.__name__!r}, served by Rabbet, has no attribute {name!r}")
 
-    def __dir__(self):
-        public = {
-            name for source in self._sources for name in dir(source)
-            if not name.startswith("_") and not _goes_by_another_name(vars(source).get(name))
-        }  # fmt: skip
-        return sorted(public | {name for name in _namespace(self) if not name.startswith("_")})
+    return __getattr__
 
 
 def _can_be_read(module, name):
@@ -215,6 +225,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec):
         module = Served(spec.name)
         _namespace(module)["_sources"] = spec.loader_state
+        _namespace(module)["__getattr__"] = _reader_of(module)
         inner, _ = INNER.get(spec.name, ("", None))
         _namespace(module)["_absent"] = frozenset(
             " ".join([inner, *[getattr(source, "ABSENT", "") for source in spec.loader_state]]).split()

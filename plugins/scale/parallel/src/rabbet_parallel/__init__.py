@@ -10,7 +10,7 @@ from rabbet_parallel.arrays import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from rabbet_parallel import explicit_rules, partition_rules
+from rabbet_parallel import explicit_rules, partition_rules, several_meshes
 from rabbet_parallel.constraints import with_sharding_constraint
 from rabbet_parallel.shard_map_function import shard_map, smap
 from rabbet_parallel.current_mesh import get_mesh, set_mesh

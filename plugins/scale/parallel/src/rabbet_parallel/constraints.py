@@ -18,7 +18,7 @@ from rabbet.extend.wrapping import stacklevel
 from rabbet_parallel.addends_lowering import as_sum
 from rabbet_parallel.current_mesh import mesh_in_use
 from rabbet_parallel.explicit_sharding import Explicit, entries_of, with_entries
-from rabbet_parallel.meshes import AbstractMesh, AxisType, Mesh, current
+from rabbet_parallel.meshes import AbstractMesh, HiddenMesh, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.operations import provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
@@ -176,8 +176,7 @@ def hidden(x: Any, spread: Any) -> Any:
     if not is_evaluating():
         return to_auto(x)
     mesh = x.sharding.mesh
-    auto = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
-    return device_put(x, NamedSharding(auto, x.sharding.spec))
+    return device_put(x, NamedSharding(HiddenMesh(mesh.devices, mesh.axis_names), x.sharding.spec))
 
 
 @provides

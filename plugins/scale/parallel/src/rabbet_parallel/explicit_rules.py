@@ -43,6 +43,12 @@ def reduction(op: Op, *operands: Any) -> Any:
     return tuple([e for i, e in enumerate(operands[0].entries) if i not in gone])
 
 
+@explicit.primitive(p.clamp)
+def clamp(op: Op, low: Any, x: Any, high: Any) -> Any:
+    """As what is clamped lies, and not its bounds."""
+    return x.entries
+
+
 @explicit.primitive(p.transpose)
 def transpose(op: Op, x: Any) -> Any:
     return tuple([x.entries[i] for i in op.params["permutation"]])
@@ -193,6 +199,11 @@ def dynamic_slice(op: Op, x: Any, *starts: Any) -> Any:
 
 @explicit.primitive(p.dynamic_update_slice)
 def dynamic_update_slice(op: Op, x: Any, update: Any, *starts: Any) -> Any:
+    """As the array: beside one that is cut, the update is cut alike or whole."""
+    cut = any(e is not None for e in x.entries)
+    for d, (own, new) in enumerate(zip(x.entries, update.entries, strict=True)):
+        if cut and new is not None and new != own:
+            raise Ambiguous(f"the update is cut by {new!r} along dimension {d}, and the array otherwise")
     return x.entries
 
 

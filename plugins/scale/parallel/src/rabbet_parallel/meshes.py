@@ -165,6 +165,15 @@ class _Axes:
         return ", ".join([f"{n!r}: {s}" for n, s in self.shape_tuple]) or "()"
 
 
+def belong_apart(one: Any, other: Any) -> bool:
+    """Whether values on these two meshes may not stand in one operation: what the types of one say does not
+    hold on the other.
+    """
+    if not one.explicit_axes and not other.explicit_axes:
+        return False
+    return one.abstract_mesh != other.abstract_mesh
+
+
 def checked_names(names: Any) -> Any:
     """The names of axes as a tuple, each once."""
     names = (names,) if isinstance(names, str) else tuple(names)
@@ -279,7 +288,7 @@ class Mesh(_Axes):
 
     def __eq__(self, other: Any) -> Any:
         return self is other or (
-            type(other) is Mesh
+            type(other) is type(self)
             and self.group is other.group
             and (self.axis_sizes, self.axis_names, self.axis_types)
             == (other.axis_sizes, other.axis_names, other.axis_types)
@@ -297,7 +306,7 @@ class Mesh(_Axes):
         )
 
     def __reduce__(self) -> Any:
-        return Mesh, (self.devices.tolist(), self.axis_names, self.axis_types)
+        return type(self), (self.devices.tolist(), self.axis_names, self.axis_types)
 
     def __enter__(self) -> Any:
         current.push(self)
@@ -305,6 +314,12 @@ class Mesh(_Axes):
 
     def __exit__(self, *error: Any) -> None:
         current.pop()
+
+
+class HiddenMesh(Mesh):
+    """A mesh of ``Auto`` axes for arrays of another mesh, of which types are to say nothing: beside these any
+    array may stand.
+    """
 
 
 def make_mesh(
@@ -342,4 +357,4 @@ def make_mesh(
     return Mesh(grid.reshape(shape), axis_names, usual_type() if axis_types is None else axis_types)
 
 
-__all__ = ["AbstractMesh", "AxisType", "Mesh", "current", "make_mesh"]
+__all__ = ["AbstractMesh", "AxisType", "HiddenMesh", "Mesh", "belong_apart", "current", "make_mesh"]

@@ -12,7 +12,7 @@ from rabbet.extend.sharding import Sharding, with_part
 
 from rabbet_parallel.current_mesh import get_abstract_mesh, mesh_in_use, needed_mesh
 from rabbet_parallel.explicit_sharding import entries_of, explicit_entries, spread_of
-from rabbet_parallel.meshes import AbstractMesh, Mesh
+from rabbet_parallel.meshes import AbstractMesh, HiddenMesh, Mesh, belong_apart
 from rabbet_parallel.operations import operations, provides
 from rabbet_parallel.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, names_in
 from rabbet_parallel.shardy_text import spec_text, unreduced_text
@@ -139,7 +139,7 @@ class NamedSharding(Sharding):
         """See ``Sharding.refuse_others``: over axes of type ``Explicit`` all lie on one mesh."""
         for other in others:
             mesh = getattr(other, "mesh", self._mesh)
-            if mesh.explicit_axes and self._mesh.explicit_axes and mesh.shape_tuple != self._mesh.shape_tuple:
+            if not isinstance(mesh, HiddenMesh) and belong_apart(mesh, self._mesh):
                 raise ShardingError(
                     f"an argument lies on {mesh}, and the mesh that is set is {self._mesh}\n"
                     "  to fix: bring it there, rb.device_put(x, P(...)), or set its mesh around the call"
@@ -218,6 +218,10 @@ class NamedSharding(Sharding):
                 "  to fix: add up before it is returned, rb.reshard(x, P(...)), or use jaxlib 0.12"
             )
         return self.with_spec(spec)
+
+    def of_results(self, jaxpr: Any, ins: Any) -> Any:
+        """See ``Sharding.of_results``."""
+        return operations.results_over_meshes(jaxpr, ins, self)
 
     def constrain(self, x: Any) -> Any:
         """A traced value laid out so, in the memory that it names."""

@@ -28,6 +28,7 @@ class Operations:
     as_addends: Callable[[Any, Any, frozenset, frozenset], Any]
     constrained: Callable[[Any, Any], Any]
     constraints_for: Callable[[Any, Any], list]
+    results_over_meshes: Callable[[Any, Any, NamedSharding], list | None]
     sharding_on: Callable[[Any, PartitionSpec], NamedSharding]
     as_sharding: Callable[[Any, str], Sharding]
     write_partitioned: Callable[[Any, Callable[..., Any], Any], Any]

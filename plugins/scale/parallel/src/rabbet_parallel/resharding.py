@@ -6,7 +6,7 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
-from rabbet import Array, tree
+from rabbet import Array, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import describe_function, folded
 from rabbet.extend.sharding import part_of
@@ -102,7 +102,7 @@ def hidden_leaf(x: Any, axes: Any) -> Any:
     """
     spread = part_of(typeof(x).spread, Explicit) if is_tracer(x) or isinstance(x, Array) else None
     if spread is None:
-        return x
+        return x if is_tracer(x) or not isinstance(x, Array) else of_auto_axes(x, axes)
     mesh = with_auto(spread.mesh, axes)
     if not mesh.explicit_axes:
         return hidden(x, spread)
@@ -110,6 +110,15 @@ def hidden_leaf(x: Any, axes: Any) -> Any:
     if on is None:
         return retyped(x, mesh=mesh, entries=explicit_entries(mesh, spread.entries))
     return with_sharding_constraint(x, NamedSharding(on, PartitionSpec(*spread.entries)))
+
+
+def of_auto_axes(x: Any, axes: Any) -> Any:
+    """An array that no explicit axis cuts, on its mesh with these axes of type ``Auto`` (None: all)."""
+    own = x.sharding
+    if type(own) is not NamedSharding or not own.mesh.explicit_axes:
+        return x
+    mesh = with_auto(own.mesh, axes)
+    return device_put(x, own.update(mesh=mesh)) if mesh.explicit_axes else hidden(x, None)
 
 
 def explicit_axes(f: Any = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:

@@ -49,6 +49,7 @@ def arrays():
     put = lambda x, *spec: rb.device_put(x, on(*spec))
     return {
         "xy": put(HOST, "x", "y"), "x": put(HOST, "x"), "y": put(HOST, "y"), "w": put(WEIGHTS),
+        "whole": put(HOST),
         "cols": put(WEIGHTS, None, "x"), "deep": put(np.ones((8, 4, 2), np.float32), "x", None, "y"),
         "rows": put(np.arange(64, dtype=np.float32).reshape(8, 4, 2), "x"),
         "both": put(HOST, ("x", "y")), "later": put(np.ones((8, 4, 2), np.float32), None, "x", "y"),
@@ -121,10 +122,10 @@ RESULTS = {
         ("x", None, None),
         "x",
     ),
-    "a kernel that is cut": (
-        lambda w: lax.conv(np.ones((2, 1, 5), "f4"), w[:, None], (1,), "SAME"),
-        (None, "x", None),
-        "x",
+    "clamped": (lambda a, w: lax.clamp(rnp.asarray(w) * 0, a, w), ("x", None), "x", "y"),
+    "a whole one clamped": (lambda a, w: lax.clamp(a, w, a + 1), (None, None), "x", "whole"),
+    "a whole update": (
+        lambda a: lax.dynamic_update_slice(a, np.ones((8, 2), "f4"), (0, 1)), ("x", None), "x",
     ),
     "mapped": (lambda a: vmap(lambda r: r * rnp.sum(r))(a), ("x", "y"), "xy"),
     "mapped over columns": (lambda a: vmap(rnp.sum, 1)(a), ("y",), "xy"),
@@ -176,6 +177,14 @@ UNCLEAR = {
     "parts that are uneven": (lambda a: a[:3], ("x",), "has the size 3, which 4 devices along 'x'"),
     "an unclear shape": (lambda a: a.reshape(2, 4, 4), ("xy",), "cannot be cut by it evenly"),
     "merged": (lambda a: a.reshape(32, 2), ("later",), "a later one is cut"),
+    "an update cut otherwise": (
+        lambda a, w: lax.dynamic_update_slice(a, w, (0, 0)), ("x", "y"),
+        "update is cut by 'y' along dimension 0, and the array otherwise",
+    ),
+    "a kernel that is cut": (
+        lambda w: lax.conv(np.ones((2, 1, 5), "f4"), w[:, None], (1,), "SAME"), ("x",),
+        "the kernel's output features are cut",
+    ),
     "largest along what is cut": (lambda a: lax.top_k(a, 2), ("xy",), "along the last dimension"),
     "a transform along what is cut": (
         lambda a: rnp.fft.fft(a, axis=0), ("x",), "it transforms dimension 1, which 'x' cuts",
@@ -201,6 +210,11 @@ def test_told_how_results_lie(arrays):
     check(lambda a: lax.reshape(a, (2, 4, 4), out_sharding=on(None, "x", "y")), (None, "x", "y"), a)
     check(lambda: rnp.zeros((8, 4), out_sharding=on("x")), ("x", None))
     check(lambda a: reshard(a, P(None, "x")), (None, "x"), a)
+    kernel = rb.device_put(np.ones((8, 1, 3), np.float32), on("x"))
+    told = lambda w: lax.conv_general_dilated(
+        np.ones((2, 1, 5), "f4"), w, (1,), "SAME", out_sharding=on(None, "x")
+    )
+    check(told, (None, "x", None), kernel)
     check(lambda a: rnp.asarray(a).at[np.array([0, 2, 4, 6])].get(out_sharding=on(None, "y")), (None, "y"), a)
 
 

@@ -184,8 +184,10 @@ def _placed(x: Value, sharding: Sharding | None, signature: Signature, i: int) -
         return x
     if type(x) is Array and x.committed:
         own = lying(x)
-        if own == sharding or own.is_equivalent_to(sharding, x.ndim):
+        if own == sharding:
             return x
+        if own.is_equivalent_to(sharding, x.ndim):  # the type says what was asked for
+            return x if sharding.in_types(x.ndim) is own.in_types(x.ndim) else device_put(x, sharding)
         if own.order is not None and x.sharding.is_equivalent_to(sharding, x.ndim):
             return device_put(x, sharding)  # by rows, since no order is asked for
         raise ShardingError(_elsewhere(sharding, signature, i, x.sharding))
@@ -297,7 +299,8 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
         brought = iter(bring_to([x for x in leaves if x is not None], place))
         return place, committed, [x if i in aside else next(brought) for i, x in enumerate(given)]
     leaves, default = bring_to(leaves, place), config.default_sharding
-    if not places and default is not None and place is default.group:
+    computes = bool(program.closed.jaxpr.equations)
+    if computes and not places and default is not None and place is default.group:
         default.refuse_others([x.spec.layout for x in leaves])
     return place, committed, leaves
 

@@ -150,20 +150,22 @@ def conv_cost(op, x, w):
 
 @conv_general_dilated.rule("explicit")
 def conv_entries(op, x, w):
-    """The batch as that of the array, the output's features as those of the kernel; the rest is whole."""
+    """The batch as that of the array; the rest is whole. Where the kernel's output features are cut, the
+    caller says how the result lies.
+    """
     lhs_spec, rhs_spec, out_spec = op.params["dimension_numbers"]
     spatial_entries = [x.entries[d] for d in lhs_spec[2:]] + [w.entries[d] for d in rhs_spec[2:]]
     if any(e is not None for e in spatial_entries):
         raise ValueError("a spatial dimension is cut")
     if x.entries[lhs_spec[1]] is not None or w.entries[rhs_spec[1]] is not None:
         raise ValueError("it sums over the input's features, which are cut")
-    batch, features = x.entries[lhs_spec[0]], w.entries[rhs_spec[0]]
+    if w.entries[rhs_spec[0]] is not None:
+        raise ValueError("the kernel's output features are cut")
+    batch = x.entries[lhs_spec[0]]
     if batch is not None and op.params["batch_group_count"] > 1:
         raise ValueError("the groups of a batch are cut")
-    if features is not None and op.params["feature_group_count"] > 1:
-        raise ValueError("the groups of features are cut")
     entries = [None] * len(out_spec)
-    entries[out_spec[0]], entries[out_spec[1]] = batch, features
+    entries[out_spec[0]] = batch
     return tuple(entries)
 
 
