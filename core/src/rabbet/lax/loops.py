@@ -59,7 +59,7 @@ def stage_loop_body(
             elif out.spread is not aval.spread:
                 together = joined_over(aval.spread, out.spread)
                 if together is not aval.spread:
-                    leaves[i] = zeros.fitted(x, aval.update(spread=together))
+                    leaves[i] = zeros.fitted(x, aval.update(spread=together), entering=True)
                     # An array that cannot be laid out so stays as it is, and the types are refused as others.
                     changed = changed or typeof(leaves[i]).spread is not aval.spread
         if not changed:

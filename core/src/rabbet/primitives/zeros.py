@@ -51,8 +51,9 @@ def padding(x: Value) -> Value:
     return full_of_type(one.update(spread=aval.spread.of_sums()) if summed else one.bare, 0)
 
 
-def fitted(x: Value, aval: ShapedArray) -> Value:
-    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices.
+def fitted(x: Value, aval: ShapedArray, entering: bool = False) -> Value:
+    """``x`` as a value of type ``aval``, from which its own differs at most in what it says of devices; with
+    ``entering`` it becomes a loop's first value.
 
     Raises:
       TypeError: the shapes differ.
@@ -62,7 +63,7 @@ def fitted(x: Value, aval: ShapedArray) -> Value:
     if shape != aval.shape:
         raise TypeError(f"a value of shape {shape} stands where {aval.str_short()} is expected")
     have = None if own is None else own.spread
-    return x if have is aval.spread else fitted_over(x, have, aval)
+    return x if have is aval.spread else fitted_over(x, have, aval, entering)
 
 
 def hidden(x: Value) -> Value:

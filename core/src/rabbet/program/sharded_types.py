@@ -72,6 +72,12 @@ class OverDevices:
         """
         raise NotImplementedError(f"{type(self).__name__} must bring values to types: define fitted")
 
+    def entered(self, x: Any, aval: ShapedArray) -> Any:
+        """As ``fitted``, for the first value of a loop whose body returns values of type ``aval``: what may
+        not stand in one operation with those may not become one of them either.
+        """
+        return self.fitted(x, aval)
+
     def joined(self, other: Any) -> Any:
         """What covers this one and another, or None."""
         raise NotImplementedError(f"{type(self).__name__} must join types: define joined")
@@ -278,8 +284,9 @@ def results_over(
     return outs
 
 
-def fitted_over(x: Any, have: Any, aval: ShapedArray) -> Any:
-    """``x``, whose type says ``have`` of devices, as a value of type ``aval``.
+def fitted_over(x: Any, have: Any, aval: ShapedArray, entering: bool = False) -> Any:
+    """``x``, whose type says ``have`` of devices, as a value of type ``aval``; with ``entering`` it becomes a
+    loop's first value.
 
     Example:
       >>> from rabbet.extend.sharding import fitted_over
@@ -290,7 +297,7 @@ def fitted_over(x: Any, have: Any, aval: ShapedArray) -> Any:
     own, wanted = parts_of(have), parts_of(aval.spread)
     for kind, part in {**own, **wanted}.items():
         if own.get(kind) is not wanted.get(kind):
-            x = part.fitted(x, aval)
+            x = part.entered(x, aval) if entering else part.fitted(x, aval)
     return x
 
 

@@ -87,6 +87,8 @@ def first(op: Any, args: Any) -> Any:
         # Those with bodies may be interned nowhere, so that nobody could drop what they keep.
         if not committed and (_moves or op.primitive.special) and type(device) is not DeviceGroup:
             runner = where_default(runner, device, op)
+        elif type(device) is DeviceGroup and not places:
+            runner = where_none_is_default(runner, device)
         found = op.programs[key] = dispatch.known(runner)
     return found[-1](arrays)
 
@@ -101,6 +103,19 @@ def where_default(runner: Callable[..., Any], device: Device, op: Any) -> Callab
         if default_device() is device and config.default_sharding is None:
             return runner(args)
         return first(op(), args)
+
+    return run
+
+
+def where_none_is_default(runner: Callable[..., Any], group: DeviceGroup) -> Callable[..., Any]:
+    """``runner`` of a program made where no sharding was the default, or another: the one that is now may
+    refuse these arguments.
+    """
+
+    def run(args: list[Value] | tuple[Value, ...]) -> list[Value] | Value:
+        if config.default_sharding is not None:
+            values.default_of(args, group)
+        return runner(args)
 
     return run
 

@@ -95,8 +95,8 @@ def lower(
     started = time.perf_counter()
     platform, backend = backends.writing_for(platform)
     context = passes.PassContext(platform, options or {})
+    spread = program_shardings.as_typed(spread, jaxpr)  # also for what the passes take out
     optimized = passes.run(jaxpr, context)
-    spread = program_shardings.as_typed(spread, optimized)
     optimized = program_shardings.in_asked_memories(spread, optimized)
     passed = time.perf_counter()
     arguments = [*optimized.constvars, *optimized.invars]

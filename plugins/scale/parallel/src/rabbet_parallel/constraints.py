@@ -17,7 +17,7 @@ from rabbet.extend.wrapping import stacklevel
 
 from rabbet_parallel.addends_lowering import as_sum
 from rabbet_parallel.current_mesh import mesh_in_use
-from rabbet_parallel.explicit_sharding import Explicit, entries_of, with_entries
+from rabbet_parallel.explicit_sharding import Explicit, entries_of, mesh_of, with_entries
 from rabbet_parallel.meshes import AbstractMesh, HiddenMesh, Mesh, current
 from rabbet_parallel.named_sharding import NamedSharding, as_sharding, with_devices
 from rabbet_parallel.operations import provides
@@ -74,10 +74,23 @@ def body_sharding_constraint(op: Op, interpreter: Any, args: Any) -> Any:
     entries = list(sharding.entries(ndim))
     if axis is not None:
         over = interpreter.added_over
-        entries.insert(axis, UNCONSTRAINED if over is None else over)
+        entries.insert(axis, added_entry(leaves, axis, sharding.mesh, entries) if over is None else over)
     wanted = sharding.with_spec(PartitionSpec(*entries))
     laid = [constrained(x, wanted) if typeof(x).ndim == len(entries) else x for x in leaves]
     return put_together(interpreter, structures, laid)[0]
+
+
+def added_entry(leaves: Any, axis: int, mesh: Any, entries: Any) -> Any:
+    """How a dimension lies that an interpreter adds beside those of ``entries``: as it does in the values'
+    types, and if these say nothing the compiler decides along axes of type ``Auto``.
+    """
+    taken = {name for e in entries if e is not UNCONSTRAINED for name in names_in(e)}
+    for aval in map(typeof, leaves):
+        if aval.ndim == len(entries) + 1 and mesh_of(aval) == mesh.abstract_mesh:
+            own = entries_of(aval)[axis]
+            if own is not None and taken.isdisjoint(names_in(own)):
+                return own
+    return UNCONSTRAINED if mesh.auto_axes else None
 
 
 to_auto = Primitive(
@@ -153,21 +166,31 @@ reshard = Primitive(
 )  # fmt: skip
 
 
+join_mesh = Primitive(
+    "join_mesh", reshard_type, kinds=("linear",),
+    doc="``reshard`` of an operand that lies on the same mesh, or on none",
+)  # fmt: skip
+
+
 @reshard.rule("lower")
+@join_mesh.rule("lower")
 def lower_reshard(op: Site, x: Any) -> Any:
     return x  # what the result's type says is written behind it
 
 
 @reshard.rule("transpose")
+@join_mesh.rule("transpose")
 def transpose_reshard(op: Op, ct: Any, x: Any) -> Any:
     return (ct,)
 
 
 @reshard.rule("batch")
+@join_mesh.rule("batch")
 def batch_reshard(op: Op, x: Any) -> Any:
-    entries = list(op.params["entries"])
-    entries.insert(x.axis, None)
-    return Batched(reshard(x.value, mesh=op.params["mesh"], entries=tuple(entries)), x.axis)
+    entries, mesh = list(op.params["entries"]), op.params["mesh"]
+    added = added_entry([x.value], x.axis, mesh, entries)
+    entries.insert(x.axis, None if added is UNCONSTRAINED else added)
+    return Batched(op.primitive(x.value, mesh=mesh, entries=tuple(entries)), x.axis)
 
 
 @provides
@@ -191,10 +214,12 @@ def revealed(x: Any, mesh: Any) -> Any:
 
 
 @provides
-def laid_out(x: Any, mesh: Any, entries: Any) -> Any:
-    """``x`` cut by explicit axes of an ``AbstractMesh`` as the entries say."""
+def laid_out(x: Any, mesh: Any, entries: Any, joins: bool = False) -> Any:
+    """``x`` cut by explicit axes of an ``AbstractMesh`` as the entries say; with ``joins`` it may not lie on
+    another mesh.
+    """
     if not is_evaluating():
-        return reshard(x, mesh=mesh, entries=entries)
+        return (join_mesh if joins else reshard)(x, mesh=mesh, entries=entries)
     concrete = concrete_mesh(mesh, x)
     return x if concrete is None else device_put(x, NamedSharding(concrete, PartitionSpec(*entries)))
 

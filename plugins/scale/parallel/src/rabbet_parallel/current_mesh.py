@@ -145,6 +145,6 @@ def needed_mesh(who: Any, what: Any, entered: bool = False) -> Any:
 
 
 __all__ = [
-    "get_abstract_mesh", "get_mesh", "mesh_in_use", "mesh_that_is_set", "needed_mesh", "set_mesh",
+    "get_abstract_mesh", "get_mesh", "mesh_in_use", "mesh_that_is_set", "needed_mesh", "placing", "set_mesh",
     "use_abstract_mesh", "use_mesh",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from rabbet.extend import primitive as p
 from rabbet_collectives import primitives as c
 from rabbet_collectives.varying import pvary
 
-from rabbet_parallel.constraints import reshard, sharding_constraint, to_addends, to_auto
+from rabbet_parallel.constraints import join_mesh, reshard, sharding_constraint, to_addends, to_auto
 from rabbet_parallel.explicit_sharding import Ambiguous, Laid, explicit
 from rabbet_parallel.partition_spec import names_in
 
@@ -279,7 +279,7 @@ def of_constraint(op: Op, x: Any) -> None:
     """As it was told; the mesh may be another one."""
 
 
-@explicit.primitive(reshard)
+@explicit.primitive(reshard, join_mesh)
 def of_reshard(op: Op, x: Any) -> None:
     """As it was told; the mesh may be another one."""
 

@@ -150,6 +150,10 @@ class Explicit(OverDevices):
         """Laid out as the type says: where it says nothing, whole along these axes."""
         return operations.laid_out(x, self.mesh, entries_of(aval))
 
+    def entered(self, x: Any, aval: Any) -> Any:
+        """Laid out so, as an operand of the loop's body: a value of another mesh is refused."""
+        return operations.laid_out(x, self.mesh, entries_of(aval), True)
+
     def joined(self, other: Any) -> Any:
         """Itself where the other says nothing."""
         if other is None or other is self:

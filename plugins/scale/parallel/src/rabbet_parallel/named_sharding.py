@@ -137,6 +137,8 @@ class NamedSharding(Sharding):
 
     def refuse_others(self, others: Any) -> None:
         """See ``Sharding.refuse_others``: over axes of type ``Explicit`` all lie on one mesh."""
+        if isinstance(self._mesh, HiddenMesh):
+            return
         for other in others:
             mesh = getattr(other, "mesh", self._mesh)
             if not isinstance(mesh, HiddenMesh) and belong_apart(mesh, self._mesh):

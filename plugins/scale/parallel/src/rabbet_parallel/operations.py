@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Operations:
     """What ``provides`` has been given, by name; complete when the package is imported."""
 
-    laid_out: Callable[[Any, Any, tuple], Any]
+    laid_out: Callable[..., Any]
     hidden: Callable[[Any, Any], Any]
     revealed: Callable[[Any, Any], Any]
     as_addends: Callable[[Any, Any, frozenset, frozenset], Any]

@@ -15,9 +15,9 @@ from rabbet.extend.wrapping import wraps
 
 from rabbet_parallel.constraints import concrete_mesh, hidden, with_sharding_constraint
 from rabbet_parallel.constraints import reshard as retyped
-from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh, use_mesh
+from rabbet_parallel.current_mesh import mesh_in_use, needed_mesh, placing, use_mesh
 from rabbet_parallel.explicit_sharding import Explicit, entries_of, explicit_entries
-from rabbet_parallel.meshes import AxisType
+from rabbet_parallel.meshes import AbstractMesh, AxisType, HiddenMesh, current
 from rabbet_parallel.named_sharding import NamedSharding
 from rabbet_parallel.partition_spec import PartitionSpec, names_in
 
@@ -75,11 +75,25 @@ def auto_axes(f: Any = None, /, *, axes: Any = None, out_sharding: Any = None) -
         left = None if axes is None else frozenset(names_in(axes))
         args, kwargs = tree.map(lambda x: hidden_leaf(x, left), (args, kwargs))
         mesh = mesh_in_use()
-        with contextlib.nullcontext() if mesh is None else use_mesh(with_auto(mesh, left)):
+        with contextlib.nullcontext() if mesh is None else within_auto_axes(with_auto(mesh, left)):
             out = f(*args, **kwargs)
         return with_sharding_constraint(out, out_sharding)
 
     return call
+
+
+class within_auto_axes(use_mesh):
+    """``use_mesh`` of a mesh some of whose axes are of type ``Auto`` for a while: arrays on the mesh itself
+    may stand in operations there.
+    """
+
+    def __enter__(self) -> Any:
+        if isinstance(self.mesh, AbstractMesh) or self.mesh.explicit_axes:
+            return super().__enter__()
+        self.override = current.within(
+            self.mesh, **placing(HiddenMesh(self.mesh.devices, self.mesh.axis_names))
+        )
+        return self.mesh
 
 
 def with_auto(mesh: Any, axes: Any) -> Any:

@@ -13,7 +13,7 @@ from rabbet.extend.passes import Jaxpr, bodies_of
 from rabbet.extend.primitive import optimization_barrier
 from rabbet.extend.sharding import places_in
 
-from rabbet_parallel.constraints import reshard, to_auto
+from rabbet_parallel.constraints import join_mesh, reshard, to_auto
 from rabbet_parallel.explicit_sharding import mesh_of
 from rabbet_parallel.meshes import HiddenMesh, Mesh, belong_apart
 from rabbet_parallel.named_sharding import NamedSharding, with_devices
@@ -90,6 +90,8 @@ class Walk:
             return [None]
         if primitive is reshard:
             return [self.on_mesh(params["mesh"])]
+        if primitive is join_mesh:
+            return [self.together(eqn, [self.on_mesh(params["mesh"]), *operands])]
         if primitive.place is not None:
             told = on_a_mesh(params[primitive.place])
             told = told if told is None or told.has_devices else self.on_mesh(told.mesh)
@@ -123,8 +125,9 @@ class Walk:
             one = there[0].mesh
             if belong_apart(one, other.mesh):
                 where = eqn.source_info
+                name = "a loop" if eqn.primitive is join_mesh else eqn.primitive.name
                 raise ShardingError(
-                    f"{eqn.primitive.name}: operands are laid out on {one} and on {other.mesh}"
+                    f"{name}: operands are laid out on {one} and on {other.mesh}"
                     + ("" if where is None else f" ({where})")
                     + "\n  to fix: bring them to one mesh with rb.device_put"
                 )

@@ -126,7 +126,7 @@ def test_each_result_lies_on_the_mesh_of_what_it_is_made_of(pair):
 
 def test_results_of_loops_and_branches_lie_on_the_meshes_of_theirs(pair):
     def f(a, b):
-        carry, rows = lax.scan(lambda c, v: (c + 1, v * 2), a, b.T)
+        carry, rows = lax.scan(lambda c, v: (c + 1, v * 2), a, b)
         chosen = lax.cond(a.sum() > 0, lambda v, w: (v, w + 1), lambda v, w: (v + 1, w), a, b)
         looped = lax.while_loop(lambda c: c[2] < 2, lambda c: (c[0] * 2, c[1] + 1, c[2] + 1), (a, b, 0))
         kept = lax.optimization_barrier((a, b))
@@ -194,3 +194,60 @@ def test_auto_axes_take_whole_arrays_too(rules):
             out = run(cut, whole)
             assert str(rb.typeof(out)) == "float32[8@x,8]"
             np.testing.assert_allclose(out, HOST @ HOST + HOST.sum())
+
+
+def test_auto_axes_beside_arrays_of_the_mesh_that_is_set():
+    """Derivatives and repeated calls under ``set_mesh``, where arrays that ``f`` takes lie on that mesh."""
+    f = auto_axes(lambda x: rnp.sin(x) @ HOST, out_sharding=P("x"))
+    x = on(EXPLICIT, "x")
+    expected = np.cos(HOST) * HOST.sum(1)
+    for rules in ("named", "everywhere"):
+        with rb.config.override(mesh_rules=rules), rb.set_mesh(EXPLICIT):
+            for wrap in (lambda g: g, jit):
+                d = wrap(autodiff.grad(lambda v: f(v).sum()))(x)
+                assert str(rb.typeof(d)) == "float32[8@x,8]"
+                np.testing.assert_allclose(d, expected, rtol=1e-5)
+                assert str(rb.typeof(wrap(f)(wrap(f)(x) * 2))) == "float32[8@x,8]"
+
+
+MAPPED = {
+    "a cut dimension": ("x", None, P(None), "float32[8@x,8]"),
+    "a whole one": (None, None, P("x"), "float32[8,8@x]"),
+    "a cut one whose axis is asked for": ("x", None, P("x"), "float32[8,8@x]"),
+}
+
+
+@pytest.mark.parametrize("case", MAPPED.values(), ids=MAPPED)
+def test_reshard_of_each_example_keeps_how_examples_lie(case):
+    *spec, asked, expected = case
+    f = vmap(lambda row: reshard(row, asked))
+    with rb.set_mesh(EXPLICIT):
+        for run in (f, jit(f)):
+            out = run(on(EXPLICIT, *spec))
+            assert str(rb.typeof(out)) == expected
+            np.testing.assert_array_equal(out, HOST)
+
+
+LEGAL = {
+    "a derivative by what is moved": lambda a, b: autodiff.grad(lambda v: (rb.device_put(v, ROWS) * b).sum())(
+        a
+    ),
+    "a derivative by what is moved back": lambda a, b: autodiff.grad(
+        lambda w: (a * rb.device_put(w, NamedSharding(AUTO, P("a")))).sum()
+    )(b),
+    "a loop's first value is moved": lambda a, b: lax.scan(
+        lambda c, v: (c + v, v), rb.device_put(a[0], ROWS), reshard(b, NamedSharding(EXPLICIT, P(None, "x")))
+    )[0],
+    "what lies on no mesh beside both": lambda a, b: (a + (z := rnp.sin(HOST)), b + z, b * HOST, a * 2.0),
+    "made within the program": lambda a, b: (a + (z := rnp.arange(8.0)), b + z),
+    "nested calls": lambda a, b: (jit(rnp.sin)(a), jit(rnp.sin)(b)),
+    "recomputed apart": lambda a, b: autodiff.checkpoint(lambda v, w: (rnp.sin(v), rnp.sin(w)))(a, b),
+    "a number that was read": lambda a, b: b + np.asarray(HOST).sum(),
+}
+
+
+@pytest.mark.parametrize("f", LEGAL.values(), ids=LEGAL)
+def test_programs_on_several_meshes_that_are_legal(f, pair):
+    found, alone = jit(f)(*pair), f(HOST, HOST)
+    for a, b in zip(rb.tree.leaves(found), rb.tree.leaves(alone), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
