@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.testing.draws import device_array, floats
 from rabbet.testing.slopes import gradient
 from rabbet.testing.suite import law_tests
@@ -35,6 +35,22 @@ def test_zeros_are_equal_and_keep_their_signs():
 def test_both_signs_of_nan_come_last():
     x = floats(np.nan, 1.0, -np.nan, np.inf)
     assert np.isnan(np.asarray(lax.sort(x))).tolist() == [False, False, True, True]
+
+
+def test_both_signs_of_nan_are_the_largest():
+    x = floats(np.nan, 1.0, -np.nan, np.inf)
+    values, places = lax.top_k(x, 3)
+    assert np.isnan(np.asarray(values)).tolist() == [True, True, False]
+    assert np.asarray(places).tolist() == [0, 2, 3]
+
+
+@pytest.mark.needs("float8_e5m2")
+@pytest.mark.parametrize("name", ["float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e5m2", "float8_e4m3fn"])
+def test_nan_is_the_largest_in_formats_without_a_negative_zero(name):
+    x = np.array([2.0, np.nan, -1.0, 3.0]).astype(getattr(dtypes, name))
+    values, places = lax.top_k(x, 3)
+    assert values.dtype == x.dtype
+    assert np.asarray(places).tolist() == [1, 3, 0]
 
 
 def test_empty_arrays():

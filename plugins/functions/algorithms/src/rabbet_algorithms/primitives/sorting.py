@@ -35,7 +35,7 @@ from rabbet.extend.primitive import (
     select_n,
     zero_tangent,
 )  # fmt: skip
-from rabbet.extend.rules import at_axis, batch_size, in_wider, less_than_a_byte, take_along, to_dtype
+from rabbet.extend.rules import at_axis, batch_size, in_wider, take_along, to_dtype
 from rabbet.extend.shapes import exceeds
 from rabbet.extend.transform import typeof
 
@@ -159,10 +159,15 @@ def ordered(key, signed_zeros=False):
     if bits < 16:
         return ordered(to_dtype(key, np.dtype("float32")), signed_zeros)
     aval = typeof(key).strong()
-    key = select_n(ne(key, key), key, full_of_type(aval, np.nan))
+    key = positive_nan(key)
     if not signed_zeros:
         key = select_n(eq(key, full_of_type(aval, 0)), key, full_of_type(aval, 0))
     return [_flip_negative(bitcast_convert_type(key, new_dtype=np.dtype(f"int{bits}")))]
+
+
+def positive_nan(x):
+    """``x``, each NaN in it without a sign."""
+    return select_n(ne(x, x), x, full_of_type(typeof(x).strong(), np.nan))
 
 
 def unordered(key, dtype):
@@ -263,9 +268,15 @@ def along_last(op, x):
 
 @top_k.rule("lower")
 def lower_top_k(op, x):
+    """XLA goes by the bits: a NaN with a minus, as some processors make of 0 / 0 and as the formats without a
+    negative zero have it, would be smaller than all numbers. So each NaN is written without one.
+    """
     values, indices = op.out_avals
-    if less_than_a_byte(values.dtype):
+    bits = dtypes.itemsize_bits(values.dtype)
+    if bits < 8 or (values.kind == "f" and bits < 16):
         return in_wider(op, [x])
+    if values.kind == "f":
+        x = op.write(lambda x: [positive_nan(x)], [op.in_avals[0].strong()], [x])[0]
     return op.emit_many(
         f"chlo.top_k({x}, k = {op['k']}) : {op.in_avals[0].mlir} -> ({values.mlir}, {indices.mlir})", 2
     )

@@ -12,6 +12,7 @@ from rabbet import Array, dtypes, lax
 from rabbet.extend.functions import fused, is_array_like, with_weak_type
 from rabbet.extend.transform import Tracer, typeof
 from rabbet.nn.half_types import SELU_ALPHA, SELU_SCALE, half_activation, is_half
+from rabbet.nn.smooth import smooth_activation
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -172,7 +173,9 @@ def silu(x: Value) -> Value:
     x = as_float("silu", x)
     if is_half(x):
         return half_activation(x, function="silu")
-    return lax.mul(x, lax.logistic(x))
+    if dtypes.kind(x.dtype) == "c":
+        return lax.mul(x, lax.logistic(x))
+    return smooth_activation(x, function="silu", order=0)
 
 
 swish = silu
@@ -189,7 +192,9 @@ def mish(x: Value) -> Value:
     x = as_float("mish", x)
     if is_half(x):
         return half_activation(x, function="mish")
-    return lax.mul(x, lax.tanh(softplus(x)))
+    if dtypes.kind(x.dtype) == "c":
+        return lax.mul(x, lax.tanh(softplus(x)))
+    return smooth_activation(x, function="mish", order=0)
 
 
 @fused(static=("approximate",))
@@ -209,8 +214,10 @@ def gelu(x: Value, approximate: bool = True) -> Value:
         return half_activation(x, function="gelu_by_tanh" if approximate else "gelu")
     if dtypes.kind(x.dtype) == "c":
         return x_times_share(x, approximate)
+    if approximate:
+        return smooth_activation(x, function="gelu_by_tanh", order=0)
     near = lax.clamp(-100.0, x, 100.0)  # beyond it is 0 and x, and a cube or a product could be infinite
-    return lax.select(lax.gt(x, 100.0), x, x_times_share(near, approximate))
+    return lax.select(lax.gt(x, 100.0), x, x_times_share(near, approximate=False))
 
 
 def x_times_share(x, approximate):

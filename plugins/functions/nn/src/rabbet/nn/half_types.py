@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rabbet import dtypes, lax
 from rabbet.extend.primitive import Dual, Primitive
 from rabbet.extend.transform import typeof
+from rabbet.nn.smooth import not_below, smooth_activation
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op, ShapedArray
@@ -22,31 +23,21 @@ HALF = math.sqrt(0.5)
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-FAR = 1000.0  # beyond, what follows has its limits, and an infinite number would give inf * 0
-
-
-def not_below(x: Value) -> Value:
-    return lax.max(x, -FAR)
-
-
 def normal(x: Value) -> Value:
     """The normal distribution function."""
     return lax.mul(lax.erfc(lax.mul(x, -HALF)), 0.5)
 
 
-def softplus(x: Value) -> Value:
-    return lax.add(lax.max(x, 0.0), lax.log1p(lax.exp(lax.neg(lax.abs(x)))))
-
-
 def silu(x: Value) -> tuple[Value, Value]:
-    s, near = lax.logistic(x), lax.clamp(-FAR, x, FAR)
-    return lax.mul(not_below(x), s), lax.mul(s, lax.add(lax.mul(near, lax.logistic(lax.neg(x))), 1.0))
+    return smooth(x, "silu")
 
 
 def mish(x: Value) -> tuple[Value, Value]:
-    t, near = lax.tanh(softplus(x)), lax.clamp(-FAR, x, FAR)
-    bend = lax.mul(lax.mul(near, lax.logistic(x)), lax.mul(lax.sub(1.0, t), lax.add(t, 1.0)))
-    return lax.mul(not_below(x), t), lax.add(t, bend)
+    return smooth(x, "mish")
+
+
+def smooth(x: Value, function: str) -> tuple[Value, Value]:
+    return tuple([smooth_activation(x, function=function, order=order) for order in (0, 1)])
 
 
 def gelu(x: Value) -> tuple[Value, Value]:
@@ -56,13 +47,7 @@ def gelu(x: Value) -> tuple[Value, Value]:
 
 
 def gelu_by_tanh(x: Value) -> tuple[Value, Value]:
-    """``(1 + tanh u) / 2`` is ``logistic(2 u)``, in which nothing cancels."""
-    near = lax.clamp(-100.0, x, 100.0)  # beyond, the cube could be infinite
-    squared, twice = lax.mul(near, near), 2 * math.sqrt(2 / math.pi)
-    inner = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 0.044715), 1.0), twice))
-    steep = lax.mul(near, lax.mul(lax.add(lax.mul(squared, 3 * 0.044715), 1.0), twice))
-    s = lax.logistic(inner)
-    return lax.mul(not_below(x), s), lax.mul(s, lax.add(lax.mul(steep, lax.logistic(lax.neg(inner))), 1.0))
+    return smooth(x, "gelu_by_tanh")
 
 
 def selu(x: Value) -> tuple[Value, Value]:
