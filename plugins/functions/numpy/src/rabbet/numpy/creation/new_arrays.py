@@ -370,6 +370,8 @@ def evenly_spaced(
     check("linspace", start, stop)
     inside = dtypes.to_inexact(dtypes.result_type(start, stop))
     wanted = inside if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.itemsize_bits(inside) < 32:  # the weights of half types and smaller ones would be rounded
+        inside = np.dtype("float32")
     start, stop = converted(start, inside), converted(stop, inside)
     shape = lax.broadcast_shapes(start.aval.shape, stop.aval.shape)
     start, stop = spread_to(start, shape), spread_to(stop, shape)

@@ -215,10 +215,15 @@ def bincount(
 
 @fused(static=("length",))
 def counted(x: Value, weights: Value, length: int) -> Value:
-    """``bincount`` of a known length."""
+    """``bincount`` of a known length. Sums of half types and smaller ones are made in single precision."""
     dtype = dtypes.result_type(weights)
+    small = dtypes.kind(dtype) == "f" and dtypes.itemsize_bits(dtype) < 32
+    work = np.dtype("float32") if small else dtype
+    if dtypes.itemsize_bits(x.dtype) >= 32:  # int32 may not hold it
+        x = lax.min(x, lax.full_like(x, length))
     at = lax.max(lax.convert_element_type(x, "int32"), 0)
-    return lax.full((length,), 0, dtype).at[at].add(lax.convert_element_type(weights, dtype), mode="drop")
+    sums = lax.full((length,), 0, work).at[at].add(lax.convert_element_type(weights, work), mode="drop")
+    return lax.convert_element_type(sums, dtype)
 
 
 __all__ = [

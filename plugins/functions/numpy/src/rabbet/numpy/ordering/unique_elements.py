@@ -76,11 +76,16 @@ def unique(
     if size is None:
         host = comparable(looked_at("unique", ar, SIZE), equal_nan)
         taken = type(ar) is Tracer  # the values are taken from it, so that they have its derivative
+        if axis is not None and dtypes.kind(ar.dtype) in "fc" and (host != host).any():
+            axis, taken = axis_of("unique", axis, ar.ndim), True
+            host, slices, axis = rows_of_ranks(host, axis, equal_nan), axis, 0
+        else:
+            slices = axis
         which: Any = return_index or taken, return_inverse, return_counts, axis
         found: Any = np.unique(host, *which, equal_nan=equal_nan)
         values, *rest = found if isinstance(found, tuple) else (found,)
         rest = [asarray(r.astype(dtypes.scalar_dtype(int))) for r in rest]
-        values = elements_at(ar, rest[0], axis) if taken else asarray(values, ar.dtype)
+        values = elements_at(ar, rest[0], slices) if taken else asarray(values, ar.dtype)
         outs = [values, *(rest if return_index or not taken else rest[1:])]
         return tuple(outs) if len(outs) > 1 else values
     if axis is not None:
@@ -96,11 +101,24 @@ def unique(
     return tuple(outs) if len(outs) > 1 else values
 
 
-def comparable(host: Any, equal_nan: bool = True) -> Any:
-    """What NumPy compares as it should: floats that it does not know as wider ones, and complex numbers
-    with NaN in a part as one number, that which comes first in order.
+def rows_of_ranks(host: Any, axis: int, equal_nan: bool) -> Any:
+    """Integers in the place of numbers, for slices that hold NaN, which NumPy would neither find equal nor
+    sort as other slices: a row for each. If NaN are not equal, each such row ends with a number of its own.
     """
-    if dtypes.kind(host.dtype) == "f" and host.dtype.isbuiltin != 1:
+    ranks = np.unique(host, return_inverse=True)[1].reshape(host.shape)
+    rows = np.moveaxis(ranks, axis, 0).reshape(host.shape[axis], -1)
+    if equal_nan:
+        return rows
+    apart = np.moveaxis(host != host, axis, 0).reshape(rows.shape).any(1)
+    return np.concatenate([rows, np.where(apart, np.arange(1, len(rows) + 1), 0)[:, None]], 1)
+
+
+def comparable(host: Any, equal_nan: bool = True) -> Any:
+    """What NumPy compares as it should: floats that it does not know as wider ones, those of 16 bits too
+    (slices of them it sorts with NaN in front), and complex numbers with NaN in a part as one number, that
+    which comes first in order.
+    """
+    if dtypes.kind(host.dtype) == "f" and dtypes.itemsize_bits(host.dtype) < 32:
         return host.astype(np.float32)
     if host.dtype.kind == "c" and equal_nan:
         return np.where(np.isnan(host), host.dtype.type(complex(np.nan, 0)), host)
@@ -178,13 +196,20 @@ def ranks_of_slices(rows: Any, equal_nan: Any) -> Any:
     if not n or not rows.shape[1]:
         return zeros
 
+    def ranked(where: Value, new: Value) -> Value:
+        ordered = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1)
+        return zeros.at[where].set(ordered)
+
     def step(ranks: Value, column: Value) -> tuple[Value, None]:
         order, values, where = lax.sort((ranks, column, lax.iota(dtype, n)), 0, num_keys=2)
-        new = lax.bitwise_or(run_starts(values, equal_nan), run_starts(order, False))
-        ordered = lax.sub(lax.cumsum(lax.convert_element_type(new, dtype), 0), 1)
-        return zeros.at[where].set(ordered), None
+        return ranked(where, lax.bitwise_or(run_starts(values, True), run_starts(order, False))), None
 
-    return lax.scan(step, zeros, lax.transpose(rows, (1, 0)))[0]
+    ranks = lax.scan(step, zeros, lax.transpose(rows, (1, 0)))[0]
+    if equal_nan or dtypes.kind(rows.dtype) not in "fc":
+        return ranks
+    apart = lax.reduce_or(lax.ne(rows, rows), (1,))
+    order, where = lax.sort((ranks, lax.iota(dtype, n)), 0, num_keys=1)
+    return ranked(where, lax.bitwise_or(run_starts(order, False), apart[where]))
 
 
 def run_starts(ordered: Value, equal_nan: bool) -> Any:
