@@ -48,6 +48,68 @@ def test_constraints():
     assert rb.jit(lambda x: with_layout_constraint(x, Layout((1, 0))) + 1)(turned).tolist() == [[2] * 3] * 2
 
 
+def constrained(order):
+    return lambda x: with_layout_constraint(x * 2, Layout(order))
+
+
+@pytest.mark.optimized
+@pytest.mark.parametrize("order", [(2, 0, 1), (0, 2, 1)])
+def test_the_compiler_lays_values_out_as_told(order):
+    """And values and results stay; the program that is compiled holds an array in this order."""
+    f = rb.jit(lambda x: lax.sin(constrained(order)(x)))
+    compiled = f.lower(HOST).compile()
+    steps = ",".join(map(str, order[::-1]))
+    assert f"f32[2,3,4]{{{steps}}}" in compiled.as_text()
+    assert f"f32[2,3,4]{{{steps}}}" not in rb.jit(lambda x: lax.sin(x * 2)).lower(HOST).compile().as_text()
+    np.testing.assert_allclose(f(HOST), np.sin(HOST * 2), rtol=1e-6)
+    assert compiled.output_formats.layout == Layout((0, 1, 2))
+
+
+def test_constraints_that_a_traced_value_cannot_keep_are_refused():
+    def traced(layout, x=HOST):
+        return rb.jit(lambda x: with_layout_constraint(x, layout)).lower(x)
+
+    with pytest.raises(ValueError, match="for 2 dimensions, and the array has 3"):
+        traced(Layout((1, 0)))
+    with pytest.raises(ValueError, match="does not name each of the 3 dimensions"):
+        traced(Layout((1, 1, 0)))
+    with pytest.raises(ShardingError, match="tiles and packed elements"):
+        traced(Layout((2, 1, 0), ((8,),)))
+    assert "LayoutConstraint" not in traced(Layout((0,)), HOST[0, 0]).as_text()
+    random = pytest.importorskip("rabbet.random", reason="the package rabbet-random is not installed")
+    with pytest.raises(TypeError, match=r"the order of key<fry>.* cannot be chosen"):
+        traced(Layout((1, 0)), random.split(random.key(0), (2, 2)))
+
+
+def test_constraints_within_transformations():
+    autodiff, vmapping = pytest.importorskip("rabbet_autodiff"), pytest.importorskip("rabbet_vmap")
+    f = constrained((2, 0, 1))
+    slope = rb.jit(autodiff.grad(lambda x: lax.reduce_sum(f(x) * x, axes=(0, 1, 2))))
+    np.testing.assert_allclose(slope(HOST), 4 * HOST, rtol=1e-6)
+    assert slope.lower(HOST).as_text().count("@LayoutConstraint") == 2
+    _, tangent = rb.jit(lambda x: autodiff.jvp(f, (x,), (x,)))(HOST)
+    np.testing.assert_allclose(tangent, 2 * HOST)
+    stacked = np.stack([HOST, HOST + 1], 2)
+    mapped = rb.jit(vmapping.vmap(f, in_axes=2, out_axes=2))
+    np.testing.assert_allclose(mapped(stacked), 2 * stacked)
+    assert "operand_layouts = [dense<[1, 0, 3, 2]>" in mapped.lower(stacked).as_text()
+
+
+def test_methods_of_layouts():
+    x = turned(HOST, (2, 0, 1))
+    assert Layout.for_array(x) == Layout((2, 0, 1)) and Layout.for_array(HOST) == Layout((0, 1, 2))
+    assert Layout((1, 0)).update(major_to_minor=(0, 1)) == Layout((0, 1))
+    with pytest.raises(ValueError, match="'order' is no field of a layout"):
+        Layout((1, 0)).update(order=(0, 1))
+    assert Layout((1, 0)).check_compatible_aval((2, 3)) is None
+    with pytest.raises(ValueError, match="for 2 dimensions, and the array has 3"):
+        Layout((1, 0)).check_compatible_aval((2, 3, 4))
+    with pytest.raises(ValueError, match="does not name each"):
+        Layout((0, 2)).check_compatible_aval((2, 3))
+    raw = rb.jit(lambda x: x).lower(x).compile().runtime_executable().get_parameter_layouts()
+    assert Layout.from_pjrt_layout(raw[0]) == Layout((2, 0, 1))
+
+
 def test_auto_leaves_the_layout_open():
     """As JAX documents it: compile with AUTO, ask which layouts it is, bring the arguments into these."""
     asked = Format(Layout.AUTO)

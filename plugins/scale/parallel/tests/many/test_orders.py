@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet import lax
-from rabbet.experimental.layout import Format, Layout
-from rabbet.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from rabbet.experimental.layout import Format, Layout, with_layout_constraint
+from rabbet.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 pytest.importorskip("rabbet_autodiff")
 pytest.importorskip("rabbet_vmap")
@@ -147,3 +147,18 @@ def test_callbacks_and_artifacts():
     for given in (x, A):
         made = export.deserialize(export.export(rb.jit(lambda x: x.T + 1))(given).serialize())
         same((made.call(x), made.call(A)), (A.T + 1, A.T + 1))
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_constraints_within_a_function_leave_parts_where_they_are(kind):
+    mesh = rb.make_mesh((8,), ("i",), axis_types=(kind,), devices=rb.devices("cpu"))
+    places = PartitionSpec("i")
+    host = np.arange(16 * 4 * 6, dtype=np.float32).reshape(16, 4, 6)
+    x = rb.device_put(host, NamedSharding(mesh, places))
+    f = rb.jit(lambda x: lax.sin(with_layout_constraint(x * 2, Layout((2, 0, 1)))))
+    text = f.lower(x).compile().as_text()
+    assert "f32[2,4,6]{1,0,2}" in text and "all-gather" not in text
+    np.testing.assert_allclose(f(x), np.sin(host * 2), rtol=1e-6)
+    add = lambda x: with_layout_constraint(x, Layout((2, 0, 1))) + 1
+    parts = rb.shard_map(add, mesh=mesh, in_specs=places, out_specs=places)
+    np.testing.assert_array_equal(rb.jit(parts)(x), host + 1)

@@ -24,7 +24,7 @@ from rabbet_plan.hlo import Instruction, Module
 CALL = re.compile(r'custom_call @(?:"([^"]+)"|([^"(\s]+))\(')
 RULES = frozenset(("cost", "partition"))
 # What stands in a program's text for the compiler alone.
-MARKS = ("Sharding", "rabbet_partitioned", "annotate_device_placement")
+MARKS = ("Sharding", "rabbet_partitioned", "annotate_device_placement", "LayoutConstraint")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from rabbet import device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import to_array
 from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, in_order
-from rabbet.extend.transform import is_tracer
+from rabbet.extend.transform import is_tracer, typeof
+
+from rabbet_jit.layout_constraint import layout_constraint
 
 
 class AutoLayout:
@@ -43,6 +45,41 @@ class Layout(NamedTuple):
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
     sub_byte_element_size_in_bits: int = 0
+
+    @classmethod
+    def for_array(cls, x: Any) -> Layout:
+        """How an array lies.
+
+        Example:
+          >>> from rabbet.experimental.layout import Layout
+          >>> Layout.for_array(rnp.ones((2, 3))).major_to_minor
+          (0, 1)
+        """
+        return cls(order_of(to_array(x)))
+
+    @classmethod
+    def from_pjrt_layout(cls, pjrt_layout: Any) -> Layout:
+        """The order that one of jaxlib's layouts tells, as those of ``runtime_executable()``."""
+        return cls(tuple(reversed(pjrt_layout._xla_layout().minor_to_major())))
+
+    def update(self, **changes: Any) -> Layout:
+        """With other fields.
+
+        Raises:
+          ValueError: for a name that is no field.
+        """
+        unknown = sorted(changes.keys() - set(self._fields))
+        if unknown:
+            raise ValueError(f"Layout.update: {unknown[0]!r} is no field of a layout; {self._fields} are")
+        return self._replace(**changes)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Refuse a shape that this is no layout of.
+
+        Raises:
+          ValueError: for another number of dimensions, or a layout that does not name each of them once.
+        """
+        compatible(self, len(aval_shape))
 
 
 Layout.AUTO = AUTO  # type: ignore[attr-defined]  # a tuple's class takes no attribute in its body
@@ -113,41 +150,60 @@ def order_of(x: Any) -> tuple[int, ...]:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """``x``, a pytree of arrays, laid out in memory in another order. Within a traced function values have no
-    order that programs could see, and the compiler chooses: there it changes nothing.
+    """``x``, a pytree of arrays, laid out in memory in another order. Within a traced function the compiler
+    is told to lay the value so; results of the function lie by rows all the same, unless ``out_shardings``
+    names a ``Format``. Derivatives lie in the order of their values. Values are the same in any order.
 
     Args:
       x: a pytree of arrays.
       layouts: a ``Layout``, or a prefix of ``x`` with these and None.
 
     Raises:
-      ValueError: for a layout of another number of dimensions.
+      ValueError: for a layout of another number of dimensions, one that does not name each dimension once,
+        and ``Layout.AUTO``.
+      ShardingError: for tiles and packed elements, which the platform chooses.
+      TypeError: for typed keys within a traced function, whose order cannot be chosen.
 
     Example:
       >>> from rabbet.experimental.layout import Layout, with_layout_constraint
       >>> with_layout_constraint(rnp.ones((2, 3)), Layout((1, 0))).format.layout.major_to_minor
       (1, 0)
     """
+    who = "with_layout_constraint"
     is_layout = lambda node: node is None or isinstance(node, Layout | AutoLayout)
-    names = ("with_layout_constraint: layouts", "x")
-    given = tree.broadcast_prefix(layouts, x, is_layout, names=names)
+    given = tree.broadcast_prefix(layouts, x, is_layout, names=(f"{who}: layouts", "x"))
     leaves, structure = tree.flatten(x)
     for leaf, layout in zip(leaves, given, strict=True):
         if isinstance(layout, AutoLayout):
-            raise ValueError("with_layout_constraint: Layout.AUTO constrains nothing; it is for jit")
-        if layout is not None and len(layout.major_to_minor) != leaf.ndim:
-            raise ValueError(
-                f"with_layout_constraint: {layout} is for {len(layout.major_to_minor)} dimensions, and the "
-                f"array has {leaf.ndim}"
-            )
+            raise ValueError(f"{who}: Layout.AUTO constrains nothing; it is for jit")
+        if layout is not None:
+            compatible(layout, typeof(leaf).ndim, f"{who}: ")
+            check_tiles(layout, who)
     return structure.unflatten([_in_layout(*each) for each in zip(leaves, given, strict=True)])
 
 
+def compatible(layout: Layout, ndim: int, who: str = "") -> None:
+    """Refuse a layout for another number of dimensions, or one that does not name each of them once."""
+    order = tuple(layout.major_to_minor)
+    if len(order) != ndim:
+        raise ValueError(f"{who}{layout} is for {len(order)} dimensions, and the array has {ndim}")
+    if sorted(order) != list(range(ndim)):
+        raise ValueError(f"{who}{layout} does not name each of the {ndim} dimensions of the array once")
+
+
 def _in_layout(x: Any, layout: Layout | None) -> Any:
-    if layout is None or is_tracer(x):
+    if layout is None:
         return x
+    order = tuple(layout.major_to_minor)
+    if is_tracer(x):
+        if typeof(x).is_extended:
+            raise TypeError(
+                f"with_layout_constraint: the order of {typeof(x).str_short()} cannot be chosen\n  to fix: "
+                "leave None in its place"
+            )
+        return layout_constraint(x, order=order) if len(order) > 1 else x
     x = to_array(x)
-    return x if order_of(x) == tuple(layout.major_to_minor) else device_put(x, Format(layout, x.sharding))
+    return x if order_of(x) == order else device_put(x, Format(layout, x.sharding))
 
 
 def formats(raw_layouts: Any, shardings: list, avals: Sequence[Any]) -> list[Format]:
@@ -158,7 +214,7 @@ def formats(raw_layouts: Any, shardings: list, avals: Sequence[Any]) -> list[For
     for raw, sharding, aval in zip(raw_layouts, shardings, avals, strict=True):
         order = tuple(range(aval.ndim))
         if raw is not None:
-            order = tuple(reversed(raw._xla_layout().minor_to_major()))
+            order = Layout.from_pjrt_layout(raw).major_to_minor
         found.append(Format(Layout(order), sharding.public))
     return found
 

@@ -11,7 +11,7 @@ from rabbet.extend.native import all_native_calls
 # Native functions that XLA and jaxlib bring along, and keep from version to version.
 STABLE = frozenset([
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-    "shape_assertion", "stablehlo.dynamic_top_k", "stablehlo.dynamic_approx_top_k",
+    "LayoutConstraint", "shape_assertion", "stablehlo.dynamic_top_k", "stablehlo.dynamic_approx_top_k",
     "stablehlo.dynamic_rng_bit_generator", "stablehlo.dynamic_reduce_window", "ApproxTopK", "TopK",
     "Qr", "Eigh", "ProductOfElementaryHouseholderReflectors", "LuDecomposition",
     "xla.gpu.ext.top_k", "tf.call_tf_function", "__gpu$TopK",
