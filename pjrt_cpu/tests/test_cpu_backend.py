@@ -35,7 +35,7 @@ def in_a_process(before="", **environment):
         env=inherited | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

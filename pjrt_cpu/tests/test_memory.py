@@ -19,7 +19,7 @@ assert np.ones(1 << 20).sum() == 1 << 20
 
 def test_settings_are_taken_where_there_is_glibc():
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=600, check=False
     )
     assert ran.returncode == 0, ran.stderr
 

@@ -183,7 +183,7 @@ with rb.default_device(rb.devices("cuda")[0]):
     print(float(held[5]))
 """
     pytest.importorskip("cupy")
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert (ended.returncode, ended.stdout.split()) == (0, ["6.0"]), ended.stderr
 
 

@@ -38,7 +38,7 @@ def printed(platform):
         """
         whole = textwrap.dedent(head) + textwrap.dedent(program)
         done = subprocess.run(
-            [sys.executable, "-c", whole], capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", whole], capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -26,7 +26,7 @@ def child(tmp_path):
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1", **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, (
             f"exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"

@@ -377,7 +377,7 @@ def test_a_fresh_process_is_light_quiet_and_free_of_jax(given, level):
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -98,7 +98,7 @@ def test_another_process_finds_the_same_key(device):
         [sys.executable, "-c", KEY_SCRIPT.format(tests=os.path.dirname(__file__))],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
         env={**os.environ, "PYTHONHASHSEED": "7"},
     )
@@ -391,7 +391,7 @@ def test_many_processes_share_a_folder(tmp_path):
     workers = [
         subprocess.Popen([sys.executable, "-c", script, str(i)], stderr=subprocess.PIPE) for i in range(4)
     ]
-    errors = [worker.communicate(timeout=120)[1].decode() for worker in workers]
+    errors = [worker.communicate(timeout=600)[1].decode() for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * 4, errors
 
 

@@ -21,7 +21,7 @@ ALONE = (
 
 
 def printed(*command):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return np.array(done.stdout.replace("[", " ").replace("]", " ").split(), float).reshape(4, 2)
 

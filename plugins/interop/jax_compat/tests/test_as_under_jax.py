@@ -18,7 +18,7 @@ def child(tmp_path):
             [sys.executable, "-m", "rabbet_jax", file],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

@@ -106,7 +106,7 @@ def test_values_of_own_types_go_through_transformations(tmp_path):
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     ran = subprocess.run(
-        [sys.executable, "-m", "rabbet_jax", file], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "rabbet_jax", file], capture_output=True, text=True, timeout=600, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, "done\n"), ran.stderr
 
@@ -146,6 +146,6 @@ def test_a_primitive_says_what_it_does_within_transformations(tmp_path):
     file = tmp_path / "program.py"
     file.write_text(STAGED)
     ran = subprocess.run(
-        [sys.executable, "-m", "rabbet_jax", file], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "rabbet_jax", file], capture_output=True, text=True, timeout=600, check=False
     )
     assert ran.stdout == "written 1.0\nnot within a transformation\n", ran.stderr

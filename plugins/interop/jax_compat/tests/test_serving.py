@@ -20,7 +20,7 @@ def child(tmp_path):
         file.write_text(textwrap.dedent(program))
         ran = subprocess.run(
             [sys.executable, *(command or ["-m", "rabbet_jax"]), file, "7"],
-            capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+            capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
         )  # fmt: skip
         assert ran.returncode == status, ran.stderr
         return ran.stdout + ran.stderr

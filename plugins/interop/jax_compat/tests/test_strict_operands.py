@@ -9,7 +9,7 @@ def run(tmp_path, program):
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(program))
     command = [sys.executable, "-m", "rabbet_jax", file]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -1,6 +1,7 @@
 """Messages that are not a job's own are not believed."""
 
 import os
+import re
 import warnings
 
 import pytest
@@ -186,4 +187,5 @@ def test_a_beat_in_somebodys_name_ends_nothing(together):
     said = ended.said[0]
     assert ended.statuses == [0], said
     assert said.count("all is well") == 2 and "ForgedMessageWarning" in said and "'beats/1'" in said, said
-    assert '"forged": 60' in said, said
+    (forged,) = re.findall(r'"forged": (\d+)', said)
+    assert int(forged) >= 60, said

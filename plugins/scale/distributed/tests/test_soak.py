@@ -25,7 +25,7 @@ EVENTS = ["", "started", "ready", *[f"step {step}\n" for step in range(1, LAST +
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + RUNS))
 def test_killed_at_random_moments(together, tmp_path, seed):
     chance = random.Random(seed)
-    together.limit = 480  # jaxlib waits for minutes for the devices of who is killed before it has told them
+    together.limit = 1200  # jaxlib waits for minutes for the devices of who is killed before it has told them
     moments = sorted([chance.randrange(len(EVENTS)) for _ in range(chance.choice([1, 1, 2]))])
     delays = [chance.choice([0.0, chance.uniform(0.0, 0.3)]) for _ in moments]
     victims = chance.sample(range(COUNT), len(moments))

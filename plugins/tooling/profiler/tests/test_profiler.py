@@ -72,7 +72,7 @@ def test_traces_are_read_where_warnings_are_errors_whatever_happens_meanwhile():
                 print(sum(len(list(event.stats)) for event in line.events))
         assert strict == warnings.filters and strict[0][0] == "error"
     """
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     assert sum(map(int, done.stdout.split())) > 0
 

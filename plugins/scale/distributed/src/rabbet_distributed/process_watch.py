@@ -33,7 +33,7 @@ READ_BY_ALL = 32  # with more processes each watches over the next ones, and a l
 NEXT = 2  # of them
 ENDED = "its program has ended"
 REMEMBERED, RECENT = 1024, 4  # of the programs that were run: here, and in a beat
-STOPPED_SECONDS = 5.0  # between two looks: this process itself was stopped, or the machine was busy
+LOOK_SECONDS = 2.0  # one look counts as so much silence at most: this process itself may have slept
 TAIL_SECONDS = 30  # a program that was given up ends itself so long after its time-out
 
 
@@ -180,21 +180,20 @@ class Watch(Overseer):
 
     def hear(self, beats, now):
         """Take in the beats, which are lists by slot."""
-        # This process itself was stopped, perhaps together with the others.
-        patient = now - self.looked_at > STOPPED_SECONDS
+        # This process itself was stopped, or the machine is busy: so may the others be.
+        missed = max(0.0, now - self.looked_at - max(LOOK_SECONDS, 2 * self.interval))
         self.looked_at = now
+        if missed:
+            self.since += missed
+            self.peers = {slot: p._replace(seen=p.seen + missed) for slot, p in self.peers.items()}
         for slot, (incarnation, count, address, state) in beats.items():
             if slot == self.group.slot:
                 continue
             before = self.peers.get(slot)
             if before is not None and before[:2] == (incarnation, count):
-                if patient:
-                    self.peers[slot] = before._replace(seen=now)
                 continue
             self.refused.discard(slot)
             self.peers[slot] = Peer(incarnation, count, address, state, now)
-        if patient:
-            self.since = max(self.since, now)
 
     def stop(self, state="ended"):
         """Stop looking after anybody; the others are told that this process has ended."""

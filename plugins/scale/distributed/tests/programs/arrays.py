@@ -11,7 +11,7 @@ from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
 assert not rb.distributed.is_initialized()
-rb.distributed.initialize(initialization_timeout=60)
+rb.distributed.initialize()
 assert rb.distributed.is_initialized()
 me = rb.process_index()
 assert (rb.process_count(), rb.device_count(), rb.local_device_count()) == (2, 4, 2)

@@ -13,6 +13,6 @@ if slot == 2:
 with pytest.raises(rb.errors.PeerLost, match="the devices of all processes cannot be listed") as caught:
     rb.devices()
 assert 2 in caught.value.ranks, caught.value.ranks
-rb.distributed.reform(timeout_seconds=60)
+rb.distributed.reform(timeout_seconds=300)
 assert rb.process_count() == 2 == rb.device_count()
 print("all is well")

@@ -34,7 +34,6 @@ while not (sizes[-1:] == [3] and step >= 8):  # all know both, so they end toget
         assert utils.process_allgather(np.int32(step)).tolist() == [step] * rb.process_count()
         sizes.append(rb.process_count())
         step += 1
-        assert step < 400, "the process that died has not come back"
         time.sleep(0.05)
     except PeerLost:
         rb.distributed.reform()

@@ -6,6 +6,6 @@ import sys
 print("#" * 300_000, end="")
 print("|the end", end="")
 sys.stdout.flush()
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 print(f"\nchild {child.pid}")
 sys.exit(int(sys.argv[1]))

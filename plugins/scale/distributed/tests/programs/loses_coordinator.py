@@ -8,5 +8,5 @@ from rabbet_distributed import api
 rb.distributed.initialize()
 print("printed before", end="")  # it stands in the buffer still
 api._coordinator.process.kill()
-time.sleep(60)
+time.sleep(3600)
 print("it went on")

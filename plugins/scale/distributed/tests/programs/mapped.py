@@ -7,7 +7,7 @@ from rabbet import lax
 from rabbet import numpy as rnp
 from rabbet.errors import ShardingError
 
-rb.distributed.initialize(initialization_timeout=60)
+rb.distributed.initialize()
 me, count = rb.process_index(), rb.local_device_count()
 assert (count, rb.device_count()) == (2, 4)
 whole = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -25,5 +25,5 @@ for step in range(int(utils.broadcast_one_to_all(np.int32(begin))), 6):
                 if int(about[1]) == os.getppid() and b"rabbet_distributed.coordinator" in each.read_bytes():
                     os.kill(int(each.parent.name), signal.SIGKILL)
     if step == 3 and begin == 0:
-        time.sleep(100)  # this process is ended now
+        time.sleep(3600)  # this process is ended now
 print("all is well")

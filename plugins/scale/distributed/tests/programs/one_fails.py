@@ -11,4 +11,4 @@ print(f"process {me} of {rb.process_count()}: {sys.argv[1:]}")
 print("a line without an end", end="")
 if me == 1:
     sys.exit(7)
-time.sleep(60)
+time.sleep(3600)

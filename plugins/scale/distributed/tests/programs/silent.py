@@ -14,7 +14,7 @@ from rabbet.experimental import multihost_utils as utils
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
-rb.distributed.initialize(peer_timeout_seconds=3, step_timeout_seconds=100)
+rb.distributed.initialize(peer_timeout_seconds=10, step_timeout_seconds=600)
 slot = int(os.environ["RABBET_PROCESS_ID"])
 pids = utils.process_allgather(np.int32(os.getpid()))
 

@@ -10,7 +10,7 @@ case, port = sys.argv[1:]
 address = f"127.0.0.1:{port}"
 if case == "alone":  # the coordinator is there, the other process is not
     with pytest.raises(TimeoutError, match=r"did not come|not all processes"):
-        rb.distributed.initialize(address, 2, 0, initialization_timeout=2)
+        rb.distributed.initialize(address, 2, 0, initialization_timeout=8)
 elif case == "nobody":
     with pytest.raises(TimeoutError, match=f"no coordinator could be reached at {address} within 1 s"):
         rb.distributed.initialize(address, 2, 1, initialization_timeout=1)

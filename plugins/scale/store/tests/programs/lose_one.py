@@ -13,7 +13,7 @@ from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 
 rb.distributed.initialize()
-checkpoints = rb.store.Checkpoints(sys.argv[1], timeout_seconds=100)
+checkpoints = rb.store.Checkpoints(sys.argv[1], timeout_seconds=600)
 
 
 def rows():

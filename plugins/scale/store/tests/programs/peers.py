@@ -15,7 +15,7 @@ rb.distributed.initialize()
 root, what = Path(sys.argv[1]), sys.argv[2]
 me, count = rb.process_index(), rb.process_count()
 near = rb.store.PeerCheckpoints(root / f"machine-{me}")
-store = rb.store.Checkpoints(root / "store", timeout_seconds=60)
+store = rb.store.Checkpoints(root / "store", timeout_seconds=600)
 tiers = rb.store.Tiers([(near, 1), (store, 2)])
 mesh = rb.make_mesh((rb.device_count(),), ("d",))
 rows, everywhere = NamedSharding(mesh, P("d")), NamedSharding(mesh, P())
@@ -49,7 +49,7 @@ if what == "save":
         tiers.save(step, state(step), wait=True)
     print("saved", flush=True)
     near.save(4, state(4))  # perhaps written when the processes are killed, perhaps not
-    time.sleep(100)
+    time.sleep(3600)
 at = int(sys.argv[3])
 latest = tiers.latest()
 assert latest in (at, 4) if at == 3 else latest == at, latest

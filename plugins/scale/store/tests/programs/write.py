@@ -17,7 +17,7 @@ state = {
     "host": whole[0],
     "step": 5,
 }
-checkpoints = rb.store.Checkpoints(sys.argv[1], timeout_seconds=60)
+checkpoints = rb.store.Checkpoints(sys.argv[1], timeout_seconds=600)
 checkpoints.save(5, state)
 checkpoints.wait()
 assert checkpoints.steps() == [5]
