@@ -74,6 +74,26 @@ def test_platforms_limits_and_orders():
         assert found.loaded("tpu").platform == "tpu"  # to write programs for others to run
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"JAX_PLATFORMS": "cpu"}, " (JAX_PLATFORMS)"),
+        ({"RABBET_PLATFORMS": " cpu", "JAX_PLATFORMS": "tpu"}, " (RABBET_PLATFORMS)"),
+        ({"JAX_PLATFORMS": "tpu"}, ""),  # the program chose
+        ({}, ""),
+    ],
+)
+def test_a_refusal_names_the_variable_that_was_set(monkeypatch, given, named):
+    for variable in ("RABBET_PLATFORMS", "JAX_PLATFORMS"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in given.items():
+        monkeypatch.setenv(variable, value)
+    found = registry(cpu=fake_backend(), tpu=fake_backend("tpu", 300))
+    with config.override(platforms="cpu"), pytest.raises(MissingPluginError) as caught:
+        found.get("tpu")
+    assert f"is switched off by config.platforms{named}, which allows: cpu" in str(caught.value)
+
+
 def test_equal_priorities_go_by_name():
     found = registry(b=fake_backend("b"), a=fake_backend("a"))
     assert [backend.platform for backend in found.candidates()[0]] == ["a", "b"]

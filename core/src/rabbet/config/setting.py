@@ -56,6 +56,14 @@ class Setting:
         """Whether the environment has a variable that gives its value, if no alias does."""
         return self.variable in os.environ or (self.jax and f"JAX_{self.name.upper()}" in os.environ)
 
+    def set_by(self, value: Any) -> str:
+        """The environment variable from which it has this value, or "" where it has it otherwise."""
+        for variable in (self.variable, f"JAX_{self.name.upper()}") if self.jax else (self.variable,):
+            text = os.environ.get(variable)
+            if text is not None:
+                return variable if self.parse(text) == value else ""
+        return ""
+
     def read(self, value: Any, source: str, given: Any = None) -> Any:
         """``value`` parsed, or a ConfigError that names ``source``. ``given``: that of an ``Alias``."""
         try:

@@ -155,8 +155,9 @@ class BackendRegistry:
         """
         platform = self.resolve(name)
         if config.platforms is not None and platform not in self.allowed():
+            variable = config.settings["platforms"].set_by(config.platforms)
             raise MissingPluginError(
-                f"platform {name!r} is switched off by config.platforms (RABBET_PLATFORMS), "
+                f"platform {name!r} is switched off by config.platforms{variable and f' ({variable})'}, "
                 f"which allows: {', '.join(config.platforms)}"
             )
         return self.loaded(platform)
