@@ -175,3 +175,82 @@ def test_metadata_that_is_assumed_is_not_read(tmp_path):
         asyncio.run(serialization.async_deserialize(x.sharding, whole))
     found = serialization.async_deserialize(x.sharding, whole, assume_metadata=True)
     np.testing.assert_array_equal(asyncio.run(found), X)
+
+
+def test_what_is_to_be_waited_for_is_appended_to_a_list(tmp_path, laid):
+    x, spec, commits = rb.device_put(X, laid("x")), serialization.get_tensorstore_spec(tmp_path / "w"), []
+    asyncio.run(serialization.async_serialize(x, spec, commits))
+    assert len(commits) == laid("x").num_devices
+    for commit in commits:
+        commit.result()
+    np.testing.assert_array_equal(serialization.run_deserialization([x.sharding], [spec])[0], X)
+    with pytest.raises(TypeError, match="commit_future is a list to append to, got a tuple"):
+        asyncio.run(serialization.async_serialize(x, spec, ()))
+
+
+def test_who_writes_the_description_and_which_replica(tmp_path, laid, monkeypatch):
+    x, spec = rb.device_put(X, laid()), serialization.get_tensorstore_spec(tmp_path / "w")
+    monkeypatch.setattr("rabbet_store.plain_arrays.rb.process_count", lambda: 2)
+    asyncio.run(serialization.async_serialize(x, spec, primary_host=1))  # another one
+    assert [path.name for path in (tmp_path / "w").iterdir()] == ["0.0"]
+    asyncio.run(serialization.async_serialize(x, spec, primary_host=0))
+    monkeypatch.undo()
+    np.testing.assert_array_equal(serialization.run_deserialization([laid("x")], [spec])[0], X)
+    for wrong in (2, -1):
+        with pytest.raises(ValueError, match=f"primary_host is the number of a process, .* got {wrong}"):
+            asyncio.run(serialization.async_serialize(x, spec, primary_host=wrong))
+    for wrong in (8, -1):
+        with pytest.raises(ValueError, match=f"replica_id is {wrong}, and each part of the array lies on"):
+            asyncio.run(serialization.async_serialize(x, spec, replica_id=wrong))
+    if laid().num_devices == 1:
+        pytest.skip("one device has no second replica")
+    other = serialization.get_tensorstore_spec(tmp_path / "v")
+    asyncio.run(serialization.async_serialize(x, other, replica_id=1))
+    np.testing.assert_array_equal(serialization.run_deserialization([laid()], [other])[0], X)
+
+
+class Limiter:
+    """As libraries have them: waits until so many bytes are free."""
+
+    def __init__(self, limit):
+        self.limit, self.held, self.most, self.asked = limit, 0, 0, []
+
+    async def wait_for_bytes(self, count):
+        self.asked.append(count)
+        while self.held + count > self.limit:
+            await asyncio.sleep(0)
+        self.held += count
+        self.most = max(self.most, self.held)
+
+    async def release_bytes(self, count):
+        self.held -= count
+
+
+def test_a_limiter_of_bytes_bounds_what_is_read_at_once(tmp_path, laid):
+    from rabbet.experimental.layout import Format, Layout
+
+    specs = [serialization.get_tensorstore_spec(tmp_path / str(i)) for i in range(3)]
+    serialization.run_serialization([rb.device_put(X + i, laid("x")) for i in range(3)], specs)
+    places = [laid("x"), rb.devices()[0], Format(Layout((1, 0)), laid())]
+    limiter = Limiter(X.nbytes)
+
+    async def read_them():
+        reads = [serialization.async_deserialize(p, s, None, None, limiter) for p, s in zip(places, specs)]
+        return await asyncio.gather(*reads)
+
+    found = asyncio.run(read_them())
+    for i, x in enumerate(found):
+        np.testing.assert_array_equal(x, X + i)
+    assert (
+        found[0].sharding == places[0] and found[1].devices() == {places[1]} and found[2].format == places[2]
+    )
+    parts = laid("x").num_devices
+    assert sorted(limiter.asked) == [X.nbytes // parts] * parts + [X.nbytes] * 2
+    assert limiter.held == 0 and limiter.most <= X.nbytes
+    more = serialization.async_deserialize(laid("x"), specs[0], (10, 4), "float16", Limiter(X.nbytes))
+    np.testing.assert_array_equal(asyncio.run(more), np.pad(X[:, :4], ((0, 2), (0, 0))))
+    with pytest.raises(rb.store.CheckpointError, match="nowhere"):
+        spec = serialization.get_tensorstore_spec(tmp_path / "nowhere")
+        asyncio.run(serialization.async_deserialize(laid("x"), spec, byte_limiter=limiter))
+    with pytest.raises(TypeError, match=r"byte_limiter has the coroutines .* got a int"):
+        asyncio.run(serialization.async_deserialize(laid("x"), specs[0], byte_limiter=5))

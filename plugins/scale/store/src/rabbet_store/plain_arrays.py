@@ -3,6 +3,7 @@ of JAX's know as ``GlobalAsyncCheckpointManager``. Whole checkpoints are ``Check
 """
 
 import asyncio
+import operator
 import os
 import threading
 
@@ -16,7 +17,7 @@ from rabbet_distributed.api import initialized_group
 
 from rabbet_store.errors import CheckpointError
 from rabbet_store.leaves import refuse_addends
-from rabbet_store.reading_arrays import Reading, given, read, read_all
+from rabbet_store.reading_arrays import Reading, given, read, read_all, read_within
 
 REMOTE = {"gs": "gcs", "s3": "s3"}
 COMPRESSOR = {"id": "zstd", "level": 1}
@@ -94,28 +95,60 @@ def described(spec, x, chunk_layout=None):
     return {"dtype": name, **spec, "metadata": {**own, **spec.get("metadata", {})}}
 
 
-def started(x, spec, transaction=None, context=None, chunk_layout=None):
+def parts_of(x, replica_id):
+    """Copies of the parts that this process writes: of devices that hold the same part, the one of this
+    number does it.
+    """
+    replica_id = operator.index(replica_id)
+    if replica_id == 0:
+        return copies_of_parts(x)
+    indices = x.sharding.devices_indices_map(x.shape).values()
+    replicas = len(indices) // len({str(index) for index in indices})
+    if not 0 < replica_id < replicas:
+        raise ValueError(
+            f"serialize: replica_id is {replica_id}, and each part of the array lies on {replicas} "
+            f"device{'s' * (replicas > 1)}, so it is from 0 to {replicas - 1}; 0 writes every array"
+        )
+    return [(s.index, np.array(s.data)) for s in x.addressable_shards if s.replica_id == replica_id]
+
+
+def started(
+    x, spec, transaction=None, context=None, chunk_layout=None, primary_host=None, replica_id=0
+):  # fmt: skip
     """Begin to write the parts of an array that are this process's to write. Their values are copied before
-    it returns. Returns a function that waits.
+    it returns. Returns a function that waits, or with a list waits until tensorstore has what is written, and
+    appends what is to be waited for.
     """
     if not isinstance(x, Array):
         raise TypeError(f"serialize takes an Array, got {type(x).__name__}; rb.device_put makes one")
     if isinstance(x.dtype, dtypes.ExtendedDType):
         raise TypeError(f"serialize: {x.dtype.name} has no form on disk; write rb.random.key_data of keys")
     refuse_addends(x, "serialize: the array")
-    parts = copies_of_parts(x)
+    parts = parts_of(x, replica_id)
     options = given(transaction=transaction, context=context, chunk_layout=chunk_layout)
-    opened = ts.open(ts.Spec(described(spec, x, chunk_layout)), create=True, open=True, **options)
+    if primary_host is None or operator.index(primary_host) == rb.process_index():
+        options["create"] = True
+    elif 0 <= primary_host < rb.process_count():
+        options["assume_metadata"] = True  # which the primary one writes
+    else:
+        raise ValueError(
+            f"serialize: primary_host is the number of a process, from 0 to {rb.process_count() - 1}, got "
+            f"{primary_host}; None has every process make the array that is not there"
+        )
+    opened = ts.open(ts.Spec(described(spec, x, chunk_layout)), open=True, **options)
 
-    def finish():
+    def finish(commits=None):
         array = opened.result()
         if tuple(array.shape) != x.shape or array.dtype.name != np.dtype(x.dtype).name:
             raise CheckpointError(
                 f"{spec['kvstore']} holds {array.dtype.name}{list(array.shape)}, and "
                 f"{rb.typeof(x).str_short()} was to be written there; choose another place, or remove it"
             )
-        for write in [array[index].write(values) for index, values in parts]:
-            write.result()
+        writes = [array[index].write(values) for index, values in parts]
+        for write in writes:
+            (write if commits is None else write.copy).result()
+        if commits is not None:
+            commits.extend([write.commit for write in writes])
 
     return finish
 
@@ -243,15 +276,22 @@ class GlobalAsyncCheckpointManager:
 
 
 async def async_serialize(
-    arr_inp, tensorstore_spec, *, context=None, chunk_layout=None, transaction=None
-) -> None:
+    arr_inp, tensorstore_spec, commit_future=None, context=None, chunk_layout=None,
+    primary_host: int | None = None, replica_id: int = 0, transaction=None,
+) -> None:  # fmt: skip
     """Write an array, for programs on ``asyncio``.
 
     Args:
       arr_inp: an ``Array``.
       tensorstore_spec: where it is written.
+      commit_future: a list, to which a ``tensorstore.Future`` is appended for each part that this process
+        writes; the values are read when this function returns, and written when these are done. None: this
+        function waits for them.
       context: a ``tensorstore.Context``, which limits threads and memory.
       chunk_layout: a ``tensorstore.ChunkLayout``. By default a chunk is what one device has.
+      primary_host: the number of the process that writes the description of the array; the others write
+        their parts beside it. None: whoever comes first writes it.
+      replica_id: which of the devices that hold the same part writes it, as ``Shard.replica_id`` counts.
       transaction: a ``tensorstore.Transaction`` to write in; the caller commits it.
 
     Example:
@@ -264,12 +304,19 @@ async def async_serialize(
       >>> asyncio.run(serialization.async_deserialize(w.sharding, spec))
       Array([0., 1.], dtype=float32)
     """
-    await asyncio.to_thread(started(arr_inp, tensorstore_spec, transaction, context, chunk_layout))
+    if not (commit_future is None or isinstance(commit_future, list)):
+        raise TypeError(
+            f"async_serialize: commit_future is a list to append to, got a {type(commit_future).__name__}"
+        )
+    finish = started(
+        arr_inp, tensorstore_spec, transaction, context, chunk_layout, primary_host, replica_id
+    )  # fmt: skip
+    await asyncio.to_thread(finish, commit_future)
 
 
 async def async_deserialize(
-    in_type, tensorstore_spec, global_shape=None, dtype=None, *, context=None, chunk_layout=None,
-    assume_metadata: bool = False,
+    in_type, tensorstore_spec, global_shape=None, dtype=None, byte_limiter=None, context=None,
+    chunk_layout=None, assume_metadata: bool = False,
 ) -> Array:  # fmt: skip
     """Read an array that is to lie as ``in_type`` says, for programs on ``asyncio``.
 
@@ -278,6 +325,9 @@ async def async_deserialize(
       tensorstore_spec: where it is.
       global_shape: a shape other than that on disk.
       dtype: a dtype other than that on disk.
+      byte_limiter: bounds the host's memory that many readings together take: an object whose coroutines
+        ``wait_for_bytes(n)`` and ``release_bytes(n)`` are awaited before each part is read and after it is
+        on its devices. None: there is no bound.
       context: a ``tensorstore.Context``, which limits threads and memory.
       chunk_layout: a ``tensorstore.ChunkLayout`` that what is on disk has to satisfy.
       assume_metadata: take what the spec says of the array, without reading its metadata.
@@ -293,7 +343,17 @@ async def async_deserialize(
       Array([0., 1.], dtype=float32)
     """
     options = given(context=context, chunk_layout=chunk_layout, assume_metadata=assume_metadata or None)
-    return await asyncio.to_thread(lambda: read(in_type, tensorstore_spec, global_shape, dtype, **options))
+    if byte_limiter is None:
+        return await asyncio.to_thread(
+            lambda: read(in_type, tensorstore_spec, global_shape, dtype, **options)
+        )
+    if not hasattr(byte_limiter, "wait_for_bytes") or not hasattr(byte_limiter, "release_bytes"):
+        raise TypeError(
+            "async_deserialize: byte_limiter has the coroutines wait_for_bytes(n) and release_bytes(n), got "
+            f"a {type(byte_limiter).__name__}; None reads without a bound"
+        )
+    reading = Reading(in_type, tensorstore_spec, global_shape, dtype, **options)
+    return await read_within(reading, byte_limiter)
 
 
 def run_serialization(arrays, tensorstore_specs) -> None:

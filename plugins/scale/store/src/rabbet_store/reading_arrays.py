@@ -1,5 +1,6 @@
 """Arrays on disk read under any sharding, several at once, in a bounded amount of the host's memory."""
 
+import asyncio
 import collections
 import contextlib
 import math
@@ -61,15 +62,18 @@ class Reading:
             if isinstance(self.place, Sharding):
                 indices = self.place.addressable_devices_indices_map(self.shape).values()
             self.spans = {self.span(index): None for index in indices}
-        elements = sum([math.prod([b - a for a, b in span]) for span in self.spans])
-        self.bytes = elements * array.dtype.numpy_dtype.itemsize
+        self.bytes = sum(map(self.bytes_of, self.spans))
+
+    def bytes_of(self, span):
+        """What a part takes of the host's memory."""
+        return math.prod([b - a for a, b in span]) * self.array.dtype.numpy_dtype.itemsize
 
     def span(self, index):
         return tuple([s.indices(n)[:2] for s, n in zip(index, self.shape, strict=True)])
 
-    def start(self):
+    def start(self, spans=None):
         with self.errors():
-            for span in self.spans:
+            for span in self.spans if spans is None else spans:
                 sizes = zip(span, self.array.shape, strict=True)
                 there = tuple([slice(a, max(a, min(b, n))) for (a, b), n in sizes])
                 self.spans[span] = (self.array[there] if there else self.array).read()
@@ -87,6 +91,48 @@ class Reading:
                 return rb.device_put(self.part(tuple([slice(0, n) for n in self.shape])), self.place)
             made = rb.make_array_from_callback(self.shape, self.place, self.part)
         return made if self.format is None else rb.device_put(made, self.format)
+
+    def devices(self):
+        """Which devices are to have a part, and its index, by span."""
+        if not isinstance(self.place, Sharding):
+            whole = tuple([slice(0, n) for n in self.shape])
+            return {self.span(whole): (whole, [self.place])}
+        found = {}
+        for device, index in self.place.addressable_devices_indices_map(self.shape).items():
+            found.setdefault(self.span(index), (index, []))[1].append(device)
+        return found
+
+    def placed(self, span, index, devices):
+        """Read one part, and put it on its devices; the host's memory is free afterwards."""
+        self.start([span])
+        with self.errors():
+            values = self.part(index)
+            self.spans[span] = None
+            parts = [rb.device_put(values, device) for device in devices]
+        return rb.block_until_ready(parts)
+
+    def assembled(self, parts):
+        """The array, of what ``placed`` made."""
+        if not isinstance(self.place, Sharding):
+            return parts[0]
+        made = rb.make_array_from_single_device_arrays(self.shape, self.place, parts)
+        return made if self.format is None else rb.device_put(made, self.format)
+
+
+async def read_within(reading, limiter):
+    """One array, whose parts are read as a limiter of bytes lets them."""
+    await asyncio.to_thread(reading.open)
+
+    async def placed(span, index, devices):
+        size = reading.bytes_of(span)
+        await limiter.wait_for_bytes(size)
+        try:
+            return await asyncio.to_thread(reading.placed, span, index, devices)
+        finally:
+            await limiter.release_bytes(size)
+
+    parts = await asyncio.gather(*[placed(span, *rest) for span, rest in reading.devices().items()])
+    return await asyncio.to_thread(reading.assembled, [part for some in parts for part in some])
 
 
 def read_all(readings, limit):
