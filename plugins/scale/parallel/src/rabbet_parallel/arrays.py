@@ -123,7 +123,10 @@ def make_array_from_single_device_arrays(
         ordered[0].is_ready()  # an error where it was deleted
         if ordered[0].shape != aval.shape:
             raise ValueError(f"the part must have shape {aval.shape}, got {ordered[0].shape}")
-        return ordered[0] if sharding.order is None else device_put(ordered[0], sharding)
+        if ordered[0].sharding == sharding:
+            return ordered[0]
+        if sharding.order is not None:
+            return device_put(ordered[0], sharding)
     return join_arrays(ordered, aval, sharding)
 
 

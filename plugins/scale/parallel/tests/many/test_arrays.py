@@ -95,6 +95,15 @@ def test_every_dtype_and_keys():
     assert np.array_equal(drawn, rb.vmap(lambda key: random.bits(key, (3,)))(random.split(random.key(0), 8)))
 
 
+def test_an_array_of_one_part_lies_as_was_asked():
+    on = NamedSharding(rb.make_mesh((1,), ("w",), devices=rb.devices()[:1]), P("w"))
+    part = rb.device_put(HOST, rb.devices()[0])
+    made = rb.make_array_from_single_device_arrays(HOST.shape, on, [part])
+    assert made.sharding == on and made.unsafe_buffer_pointer() == part.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(made + part, 2 * HOST)
+    assert rb.make_array_from_single_device_arrays(HOST.shape, part.sharding, [part]) is part
+
+
 def test_scalars_and_empty_arrays():
     assert float(rb.device_put(2.5, on())) == 2.5
     assert rb.device_put(np.zeros((0, 4), "f4"), on("x")).shape == (0, 4)
