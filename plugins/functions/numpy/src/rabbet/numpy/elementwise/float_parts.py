@@ -122,8 +122,10 @@ def ldexp(x1: Value, x2: Value, /) -> Value:
         )
     dtype = dtypes.to_inexact(dtypes.result_type(x1))
     shape = lax.broadcast_shapes(typeof(x1).shape, typeof(x2).shape)
-    x, e = spread_to(converted(x1, dtype), shape), spread_to(lax.convert_element_type(x2, "int32"), shape)
     _, _, most = layout(dtype)
+    if dtypes.itemsize_bits(typeof(x2).dtype) >= 32:  # int32 may not hold it
+        x2 = lax.min(x2, 3 * most) if kind_of(x2) == "u" else lax.clamp(-3 * most, x2, 3 * most)
+    x, e = spread_to(converted(x1, dtype), shape), spread_to(lax.convert_element_type(x2, "int32"), shape)
     # Three steps of which each is in range: as far as any number can go, from the smallest to the largest.
     e = lax.clamp(-3 * most, e, 3 * most)
     for _ in range(3):

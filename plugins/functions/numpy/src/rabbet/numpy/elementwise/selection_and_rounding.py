@@ -198,8 +198,22 @@ def round(a: Value, decimals: int = 0, out: Any = None) -> Value:
         return to_multiples(as_array(a), 10**-decimals) if decimals < 0 and kind != "b" else as_array(a)
     if decimals == 0:
         return to_nearest_even(as_array(a))
-    a, factor = as_array(a), 10.0**decimals
-    return lax.div(to_nearest_even(lax.mul(a, factor)), factor)
+    a = as_array(a)
+    if kind == "c":
+        return lax.complex(*[to_places(part, decimals) for part in (lax.real(a), lax.imag(a))])
+    return to_places(a, decimals)
+
+
+def to_places(a: Value, decimals: int) -> Value:
+    """Floats to ``decimals`` places. What has no digits behind them stays, also where a product overflows."""
+    info, whole = dtypes.finfo(a.dtype), lax.stop_gradient(a)
+    if abs(decimals) > math.log10(float(info.max)):
+        return whole if decimals > 0 else lax.select(lax.lt(lax.abs(a), math.inf), lax.full_like(a, 0), whole)
+    unit = 10.0 ** abs(decimals)
+    scaled = lax.mul(a, unit) if decimals > 0 else lax.div(a, unit)
+    rounded = to_nearest_even(scaled)
+    rounded = lax.div(rounded, unit) if decimals > 0 else lax.mul(rounded, unit)
+    return lax.select(lax.lt(lax.abs(scaled), 1 / float(info.eps)), rounded, whole)
 
 
 def to_multiples(a: Value, unit: int) -> Any:

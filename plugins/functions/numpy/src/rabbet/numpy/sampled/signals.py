@@ -97,7 +97,7 @@ def interpolated(
     width = lax.sub(x1, x0)
     flat = lax.eq(width, 0.0)
     share = lax.div(lax.sub(x, x0), lax.select(flat, lax.full_like(width, 1), width))
-    out = lax.select(flat, f0, lax.add(f0, lax.mul(converted(share, dtype), lax.sub(f1, f0))))
+    out = lax.select(flat, f0, on_the_way(share, f0, f1))
     if period is not None:
         return out
     if not goes_on[0]:
@@ -105,6 +105,23 @@ def interpolated(
     if not goes_on[1]:
         out = choose_by(lax.gt(x, xp[-1]), fp[-1] if right is None else right, out)
     return out
+
+
+def on_the_way(share: Value, f0: Value, f1: Value) -> Value:
+    """What lies at a share of the way between two values, counted from the nearer one: exact at both. If one
+    of them is infinite, all that is between is.
+    """
+    rise, near = lax.sub(f1, f0), lax.gt(share, 0.5)
+    if kind_of(rise) == "c":
+        part = lax.convert_element_type(lax.select(near, lax.sub(share, 1.0), share), rise.dtype)
+        return lax.add(lax.select(near, f1, f0), lax.mul(part, rise))
+    endless, end = [lax.eq(lax.abs(f), math.inf) for f in (f0, f1)]
+    near = lax.bitwise_or(endless, lax.bitwise_and(lax.bitwise_not(end), near))
+    part = lax.select(near, lax.sub(share, 1.0), share)
+    at_point = lax.bitwise_and(lax.bitwise_or(endless, end), lax.eq(part, 0.0))
+    step = lax.select(at_point, part, lax.mul(part, rise))
+    there = lax.bitwise_and(endless, lax.bitwise_or(lax.eq(f0, f1), lax.eq(share, 0.0)))
+    return lax.select(there, f0, lax.add(lax.select(near, f1, f0), step))
 
 
 def periodic(x: Value, xp: Value, fp: Value, period: float) -> tuple[Value, ...]:
