@@ -56,6 +56,27 @@ def test_exponential_far_from_normal():
     assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
 
 
+def test_large_exponentials_that_are_not_diagonal():
+    """In double precision up to a norm of 1e14, by SciPy's values and by hand; 0 where that is certain."""
+    even = np.array([[-1e8, 1e8], [1e8, -1e8]])  # of a Markov chain: to its equal shares
+    np.testing.assert_allclose(linalg.expm(ours(even)), np.full((2, 2), 0.5), rtol=1e-7)
+    stiff = np.array([[-1e12, 1e11], [0.0, -1.0]])
+    np.testing.assert_allclose(
+        linalg.expm(ours(stiff)), [[0, 0.1 * np.exp(-1)], [0, np.exp(-1)]], rtol=1e-3, atol=1e-300
+    )
+    turn = np.array([[0.0, 1e7], [-1e7, 0.0]])
+    c, s = np.cos(1e7), np.sin(1e7)
+    np.testing.assert_allclose(linalg.expm(ours(turn)), [[c, s], [-s, c]], atol=1e-7)
+    for dtype in ("float32", "float64"):
+        falls = np.array([[-1e20, 1e19], [9e19, -1e20]], dtype)
+        with rb.config.override(enable_x64=True):
+            value, change = linalg.expm_frechet(falls, np.ones((2, 2), dtype))
+            assert value.dtype == dtype and not np.any(value) and not np.any(change)
+            mixed = linalg.expm(np.stack([falls, np.array([[0, 1e20], [-1e20, 0]], dtype), 0 * falls]))
+        assert not np.any(mixed[0]) and np.isnan(mixed[1]).all()
+        np.testing.assert_array_equal(mixed[2], np.eye(2))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_exponentials_of_diagonals_far_apart(dtype):
     """They need no halving, so there is nothing that is halved too often or loses digits."""
