@@ -37,6 +37,17 @@ def test_both_signs_of_nan_come_last():
     assert np.isnan(np.asarray(lax.sort(x))).tolist() == [False, False, True, True]
 
 
+def test_complex_numbers_with_nan_come_last():
+    """As in NumPy: those without, by the real part; then NaN in the imaginary, in the real one, in both."""
+    nan, inf = np.nan, np.inf
+    parts = [(nan, 1), (2, nan), (inf, inf), (-inf, nan), (1, 2), (nan, nan), (-0.0, 3), (0, 1), (nan, -1)]
+    z = np.array([complex(*p) for p in parts], "complex64")
+    found, places = lax.sort((z, np.arange(len(z), dtype="int32")), num_keys=1)
+    assert np.asarray(places).tolist() == np.argsort(z, kind="stable").tolist()
+    np.testing.assert_array_equal(found, np.sort(z))
+    np.testing.assert_array_equal(lax.sort(z), np.sort(z))
+
+
 def test_both_signs_of_nan_are_the_largest():
     x = floats(np.nan, 1.0, -np.nan, np.inf)
     values, places = lax.top_k(x, 3)

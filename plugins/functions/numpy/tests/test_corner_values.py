@@ -57,3 +57,18 @@ def test_exponents_that_int32_does_not_hold():
     with rb.config.override(enable_x64=True):
         found = rnp.ldexp(np.ones(4), np.array([-(2**63), -(2**32) + 3, 2**32, 5]))
         np.testing.assert_array_equal(found, [0, 0, INF, 32])
+
+
+def test_complex_numbers_with_nan_are_last_and_found_there():
+    nan = np.nan
+    z = np.array(
+        [complex(*p) for p in [(nan, 1), (2, nan), (3, 0), (-INF, nan), (1, 2), (2, -1)]], "complex64"
+    )
+    ordered = np.sort(z)
+    np.testing.assert_array_equal(rnp.sort(z), ordered)
+    np.testing.assert_array_equal(rnp.sort_complex(z), ordered)
+    np.testing.assert_array_equal(rnp.argsort(z), np.argsort(z, kind="stable"))
+    for side in ("left", "right"):
+        numbers = ordered[:3]
+        found = rnp.searchsorted(ordered, numbers, side=side)
+        np.testing.assert_array_equal(found, np.searchsorted(ordered, numbers, side))

@@ -96,7 +96,7 @@ def test_order(name):
     ranks = np.unique(w, return_inverse=True)[1]
     falling = np.lexsort((np.arange(len(w)), -ranks))
     agree(rnp.sort(x), np.sort(w))
-    agree(rnp.argsort(x), np.argsort(w, stable=True))
+    agree(rnp.argsort(x), np.argsort(w, kind="stable"))
     agree(rnp.argsort(x, descending=True), falling)
     agree(rnp.lexsort((np.arange(len(w)) % 3, x)), np.lexsort((np.arange(len(w)) % 3, w)))
     for side in ("left", "right"):

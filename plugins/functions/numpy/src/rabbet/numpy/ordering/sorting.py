@@ -284,14 +284,19 @@ def bisected(a: Value, v: Value, side: str) -> Value:
 def after(found: Value, v: Value, side: str) -> Value:
     """Whether ``v`` belongs after an element; NaN counts as the largest."""
     if side == "left":
-        out = less(found, v)
+        out = known_order(found, less(found, v))
         return (
             out
             if kind_of(v) not in "fc"
             else lax.bitwise_or(out, lax.bitwise_and(lax.ne(v, v), lax.eq(found, found)))
         )
-    out = less_equal(found, v)
+    out = known_order(found, less_equal(found, v))
     return out if kind_of(v) not in "fc" else lax.bitwise_or(out, lax.ne(v, v))
+
+
+def known_order(found: Value, before: Value) -> Value:
+    """``before``, but no complex number with NaN in a part comes before another."""
+    return lax.bitwise_and(before, lax.eq(found, found)) if kind_of(found) == "c" else before
 
 
 @fused(static=("right", "method"))
