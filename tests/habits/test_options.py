@@ -52,6 +52,26 @@ def test_the_precision_of_a_convolution_is_that_of_its_products(name):
     assert "highest" in str(program).lower()
 
 
+class Given:
+    """An array whose capsule is that of a copy."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options, copy=True)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+def test_a_capsule_for_another_device_is_refused():
+    x = rnp.asarray(ROW)
+    assert x.__dlpack__(dl_device=x.__dlpack_device__())
+    with pytest.raises(BufferError, match="not on"):
+        x.__dlpack__(dl_device=(x.__dlpack_device__()[0] + 1, 0))
+
+
 def test_copy_is_a_copy():
     x = rnp.asarray(ROW)
     place = x.unsafe_buffer_pointer()
@@ -61,6 +81,8 @@ def test_copy_is_a_copy():
         rnp.array(x, copy=True),
         rnp.asarray(x, copy=True),
         rnp.copy(x),
+        rnp.reshape(x, 6, copy=True),
+        rnp.from_dlpack(Given(x)),
     ]
     for one in copied:
         assert one.unsafe_buffer_pointer() != place and one.tolist() == x.tolist()

@@ -321,12 +321,7 @@ class Array(metaclass=ArrayType):
 
     # ------------------------------------------------------------------------------------- other libraries
     def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, ...] | None = None,
-        dl_device: Any = None,
-        copy: Any = None,
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
         if self.raw.is_deleted():
             raise self.deleted()
@@ -334,7 +329,9 @@ class Array(metaclass=ArrayType):
         if self.aval.codes is not None:
             name = dtypes.spec(self.aval.dtype).name
             raise BufferError(f"{name} has no DLPack form; convert first, x.astype('float32')")
-        return raw_values.to_dlpack(self.raw, stream)
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the array is on {self.__dlpack_device__()}, not on {dl_device}; move it")
+        return raw_values.to_dlpack((self.__deepcopy__({}) if copy else self).raw, stream)
 
     def __dlpack_device__(self) -> tuple[int, ...]:
         spec = self.spec

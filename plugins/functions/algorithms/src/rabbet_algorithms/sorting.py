@@ -110,7 +110,8 @@ def approx_min_k(
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> list[Value]:  # fmt: skip
     """The ``k`` smallest elements along a dimension, from the smallest on, and their positions; see
-    ``approx_max_k``.
+    ``approx_max_k``, also for ``reduction_input_size_override`` and ``aggregate_to_topk``, which have no
+    effect.
 
     Example:
       >>> lax.approx_min_k(rnp.array([3.0, 1.0, 4.0]), 2)

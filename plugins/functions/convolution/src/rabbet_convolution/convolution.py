@@ -298,7 +298,8 @@ def conv_general_dilated_patches(
     """What a convolution with kernels of ``filter_shape`` would see at each place, as features.
 
     Args: as ``conv_general_dilated`` takes them; ``filter_shape`` are the spatial sizes of the kernel, in
-      the order of the spatial characters of ``rhs_spec``.
+      the order of the spatial characters of ``rhs_spec``; ``precision`` has no effect: elements are copied,
+      and nothing is multiplied.
 
     Returns:
       an array laid out as a convolution's result, with ``features * prod(filter_shape)`` features: for each

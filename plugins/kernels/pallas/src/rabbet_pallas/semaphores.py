@@ -142,7 +142,7 @@ class AsyncCopyDescriptor:
         write(sem.root, count)
 
     def start(self, priority=0, *, add=False):
-        """Begin."""
+        """Begin. ``priority`` is a hint for TPUs, without effect here."""
         self._do(copy_start, **({"add": True} if add else {}))
 
     def wait(self):

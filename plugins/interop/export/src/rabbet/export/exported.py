@@ -73,6 +73,7 @@ class Exported:
 
     def mlir_module(self, serialized: bool = True) -> str:
         """The StableHLO module as text. That of strangers is read in another process, which it may end.
+        ``serialized`` has no effect: there is one module, read from the bytes.
 
         Raises:
           ExportError: for a program that cannot be read.

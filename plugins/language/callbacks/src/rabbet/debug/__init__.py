@@ -73,7 +73,7 @@ def log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> None:
-    """Like ``print``, to the logger ``rabbet`` at the level INFO.
+    """Like ``print``, to the logger ``rabbet`` at the level INFO; ``partitioned`` has no effect, as there.
 
     Example:
       >>> import logging

@@ -211,6 +211,7 @@ def meshgrid(*xi: Value, copy: bool = True, sparse: bool = False, indexing: str 
 
     Args:
       xi: vectors or numbers.
+      copy: without effect: results cannot be written to, whether they are copies or not.
       sparse: keep size 1 along the other axes.
       indexing: ``"xy"`` puts the second vector's axis first, ``"ij"`` keeps their order.
 

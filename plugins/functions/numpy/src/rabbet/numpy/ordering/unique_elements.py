@@ -62,6 +62,7 @@ def unique(
       equal_nan: whether all NaN count as one.
       size: how long the result is; needed under ``jit``. What is more is cut off.
       fill_value: what stands in missing places, by default the smallest value.
+      sorted: False: in any order; here they are sorted nevertheless.
 
     Raises:
       ConcretizationTypeError: for a traced array without ``size``.

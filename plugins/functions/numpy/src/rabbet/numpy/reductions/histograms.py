@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def histogram_bin_edges(a: Value, bins: Value = 10, range: Any = None, weights: Value = None) -> Value:
     """The edges of ``bins`` equal bins from the smallest to the largest element, or over ``range``; edges
-    given are returned.
+    given are returned. ``weights`` have no effect on them, as in NumPy.
 
     Example:
       >>> rnp.histogram_bin_edges(rnp.array([0.0, 4.0]), bins=4)

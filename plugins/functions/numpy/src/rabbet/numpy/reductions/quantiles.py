@@ -165,6 +165,7 @@ def quantile(
       a: an array.
       q: numbers from 0 to 1; their dimensions come first in the result.
       axis: an int or a tuple of ints; None for all.
+      overwrite_input: without effect: ``a`` stays as it is.
       method: between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or
         ``"nearest"``; or ``"inverted_cdf"``: the first element at which a share of ``q`` is reached.
       keepdims: keep reduced dimensions with size 1.
@@ -197,7 +198,7 @@ def percentile(
     weights: Value | None = None,
     out_sharding: Any = None,
 ) -> Value:
-    """``quantile`` with ``q`` from 0 to 100.
+    """``quantile`` with ``q`` from 0 to 100. ``overwrite_input`` has no effect.
 
     Example:
       >>> rnp.percentile(rnp.arange(5.0), rnp.array([25, 50]))
@@ -219,7 +220,7 @@ def nanquantile(
     *,
     weights: Value | None = None,
 ) -> Value:
-    """``quantile`` of the elements that are not NaN.
+    """``quantile`` of the elements that are not NaN. ``overwrite_input`` has no effect.
 
     Example:
       >>> rnp.nanquantile(rnp.array([1.0, rnp.nan, 3.0]), 0.5)
@@ -241,7 +242,7 @@ def nanpercentile(
     *,
     weights: Value = None,
 ) -> Value:
-    """``percentile`` of the elements that are not NaN.
+    """``percentile`` of the elements that are not NaN. ``overwrite_input`` has no effect.
 
     Example:
       >>> rnp.nanpercentile(rnp.array([1.0, rnp.nan, 3.0]), 50)
@@ -260,6 +261,7 @@ def median(
     keepdims: bool = False,
 ) -> Value:
     """The middle element over axes, of an even number the mean of the middle two; NaN if there is a NaN.
+    ``overwrite_input`` has no effect.
 
     Example:
       >>> rnp.median(rnp.array([[1.0, 2.0, 9.0], [4.0, 3.0, 8.0]]), axis=1)
@@ -277,7 +279,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Value:
-    """``median`` of the elements that are not NaN.
+    """``median`` of the elements that are not NaN. ``overwrite_input`` has no effect.
 
     Example:
       >>> rnp.nanmedian(rnp.array([1.0, rnp.nan, 3.0]))

@@ -62,6 +62,7 @@ def reshape(
       a: an array.
       shape: an int or a tuple of ints; one may be -1, which is worked out.
       order: ``"C"``: row-major; ``"F"``: column-major, as if the first dimension changed fastest.
+      copy: True: memory of its own, also where the shape stays as it is.
 
     Raises:
       TypeError: if the number of elements does not fit.
@@ -73,6 +74,10 @@ def reshape(
     """
     a = array_of("reshape", a)
     sizes = sizes_of(a, shape)
+    if copy and sizes == a.shape:
+        from rabbet.numpy.creation.conversion import array
+
+        a = array(a, copy=True)
     if order == "C" or order == "A":
         return lax.reshape(a, sizes)
     if order != "F":

@@ -236,7 +236,7 @@ def cho_factor(
     a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
     """The Cholesky factor, as ``cho_solve`` takes it: ``(cholesky(a, lower), lower)``. The triangle beside
-    the factor holds zeros.
+    the factor holds zeros. ``overwrite_a`` and ``check_finite`` have no effect.
 
     Example:
       >>> factor, lower = cho_factor(rnp.array([[4.0]]))
@@ -283,6 +283,7 @@ def by_cholesky(factor, b, *, lower):
 @fused(static=("overwrite_a", "check_finite"))
 def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of square matrices of shape ``(..., n, n)``; not finite where there is none.
+    ``overwrite_a`` and ``check_finite`` have no effect.
 
     Example:
       >>> print(inv(rnp.array([[2.0, 0.0], [0.0, 4.0]])))
@@ -294,7 +295,8 @@ def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Array
 
 @fused(static=("overwrite_a", "check_finite"))
 def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
+    """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``. ``overwrite_a`` and
+    ``check_finite`` have no effect.
 
     Example:
       >>> print(det(rnp.array([[2.0, 0.0], [0.0, 4.0]])))
