@@ -88,7 +88,65 @@ def rows(count):
         "categorical": (lambda x: jax.random.categorical(jax.random.key(0), x), matrix),
         "gamma": (lambda x: jax.random.gamma(jax.random.key(0), x), (count // 1000,)),
     }
-    return table
+    return table | more_rows(vector, matrix, side)
+
+
+def more_rows(vector, matrix, side):
+    """Parts of models, slopes, and functions of arrays that others are made of."""
+    heads = (1, side, 8, side // 8)
+    images = (4, side // 16, side // 16, 64)
+    indices = np.arange(0, vector[0], 7)
+    total = lambda f: jax.grad(lambda x: (f(x) ** 2).sum())
+    normed = lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+    attention = lambda x: jax.nn.dot_product_attention(x, x, x, is_causal=True)
+    numbers = ("NHWC", "HWIO", "NHWC")
+    kernel = np.ones((3, 3, 64, 64), np.float32) / 576
+    conv = lambda x: lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=numbers)
+    pool = lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    table = {name: (getattr(jnp, name), matrix) for name in "corrcoef cov nan_to_num nanmin rot90".split()}
+    return table | {
+        "attention": (attention, heads), "slope of attention": (total(attention), heads),
+        "layer norm": (normed, matrix), "slope of layer norm": (total(normed), matrix),
+        "conv": (conv, images), "slope of conv": (total(conv), images),
+        "max pool": (pool, images), "slope of max pool": (total(pool), images),
+        "slope of softmax": (total(jax.nn.softmax), matrix),
+        "slope of logsumexp": (jax.grad(jax.scipy.special.logsumexp), vector),
+        "gelu": (jax.nn.gelu, vector), "slope of gelu": (total(jax.nn.gelu), vector),
+        "slope of silu": (total(jax.nn.silu), vector),
+        "slope of relu": (total(jax.nn.relu), vector),
+        "slope of prod": (jax.grad(jnp.prod), vector),
+        "slope of cumprod": (total(jnp.cumprod), vector),
+        "slope of cumlogsumexp": (total(lax.cumlogsumexp), vector),
+        "slope of norm": (jax.grad(jnp.linalg.norm), vector),
+        "slope of var": (jax.grad(jnp.var), vector),
+        "slope of fft": (jax.grad(lambda x: jnp.abs(jnp.fft.fft(x)).sum()), vector),
+        "slope of sort rows": (total(lambda x: jnp.sort(x, 1)), matrix),
+        "slope of take": (total(lambda x: x[indices]), vector),
+        "slope of interp": (total(lambda x: jnp.interp(x, jnp.arange(64.0), jnp.arange(64.0))), vector),
+        "slope of scan": (total(lambda x: lax.scan(lambda c, a: (jnp.sin(c * a), c), 0.0, x)[1]), (10000,)),
+        "take": (lambda x: x[indices], vector),
+        "at add": (lambda x: x.at[indices].add(1.0), vector),
+        "at set": (lambda x: x.at[::2].set(0.0), vector),
+        "one_hot": (lambda x: jax.nn.one_hot(x[:1000].astype(int), 1000), vector),
+        "outer": (lambda x: jnp.outer(x[:1000], x[:1000]), vector),
+        "kron": (lambda x: jnp.kron(x[:32, :32], x[:32, :32]), matrix),
+        "tile": (lambda x: jnp.tile(x, 3), vector),
+        "bincount": (lambda x: jnp.bincount(x.astype(int), length=10), vector),
+        "digitize": (lambda x: jnp.digitize(x, jnp.arange(10.0)), vector),
+        "percentile of columns": (lambda x: jnp.percentile(x, 30.0, axis=0), matrix),
+        "partition": (lambda x: jnp.partition(x, 10), vector),
+        "histogram2d": (lambda x: jnp.histogram2d(x, x, bins=10)[0], vector),
+        "cholesky": (lambda x: jnp.linalg.cholesky(x @ x.T + 1e3 * jnp.eye(side)), matrix),
+        "solve": (lambda x: jnp.linalg.solve(x, x), matrix),
+        "inv": (jnp.linalg.inv, matrix), "det": (jnp.linalg.det, matrix),
+        "slope of solve": (total(lambda x: jnp.linalg.solve(x, x[:, 0])), matrix),
+        "log_softmax": (jax.nn.log_softmax, matrix),
+        "standardize": (jax.nn.standardize, matrix),
+        "permutation": (lambda x: jax.random.permutation(jax.random.key(0), x), vector),
+        "uniform": (lambda x: jax.random.uniform(jax.random.key(0), vector) + x, vector),
+        "bernoulli": (lambda x: jax.random.bernoulli(jax.random.key(0), x / 4), vector),
+        "choice": (lambda x: jax.random.choice(jax.random.key(0), x, (1000,)), vector),
+    }  # fmt: skip
 
 
 def main(count, runs, names):

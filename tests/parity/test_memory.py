@@ -16,7 +16,8 @@ import pytest
 PROGRAM = Path(__file__).with_name("memory.py")
 QUICK = (
     "argsort", "cumsum", "nanmean", "trapezoid", "trapezoid of columns", "slope of trapezoid", "slope of max",
-    "einsum ijk,ijl->ikl", "slope of matmul", "nearest of a book", "select", "sort",
+    "einsum ijk,ijl->ikl", "slope of matmul", "nearest of a book", "select", "sort", "slope of softmax",
+    "det", "attention",
 )  # fmt: skip
 MORE, SMALL = 1.2, 65536
 
@@ -25,6 +26,7 @@ IN_STEPS = "Is reduced in steps, whose results are kept, in less than a tenth of
 LONGER = {
     "sort": SORTED, "sort rows": SORTED, "sort columns": SORTED, "median": SORTED, "quantile": SORTED,
     "lexsort": SORTED, "unique": SORTED, "slope of median": SORTED,
+    "slope of sort rows": SORTED, "percentile of columns": SORTED,
     "argmax": IN_STEPS, "argmin": IN_STEPS, "nanargmax": IN_STEPS,
     "cumlogsumexp": "Takes a tenth of the time.",
     "convolve": "Takes a tenth of the time or less.",

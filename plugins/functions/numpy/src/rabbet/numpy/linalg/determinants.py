@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
-from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import one_of, square
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ def factored(a: Value) -> tuple[Value, ...]:
     swaps = lax.convert_element_type(lax.ne(pivots, places), "int32")
     odd = lax.rem(lax.reduce_sum(swaps, (swaps.ndim - 1,)), 2)
     sign = lax.convert_element_type(lax.sub(1, lax.mul(2, odd)), a.dtype)
-    return matrices.diagonal(factors), sign
+    # Gathered, the checked factors are never written: a masked sum over rows keeps all of them.
+    place = lax.iota("int32", a.shape[-1])
+    return factors[..., place, place], sign
 
 
 @fused
