@@ -9,7 +9,7 @@ import rabbet as rb
 from rabbet import export
 from rabbet.errors import CompileError
 from rabbet.export import apart, exported
-from rabbet.extend.native import stablehlo_versions, to_portable
+from rabbet.extend.native import from_portable, stablehlo_versions, to_portable
 
 X = np.float32(1)
 SUM = """%c = stablehlo.constant dense<0.> : tensor<f32>
@@ -49,8 +49,22 @@ def test_a_damaged_program_is_refused_or_computes(honest):
     assert refused
 
 
+def test_changed_bits_of_an_artifact_are_refused_or_read():
+    text = rb.jit(lambda x: (x @ x) + 1).lower(np.ones((3, 3), "f4")).as_text()
+    content, refused = to_portable(text, stablehlo_versions().current), 0
+    for seed in range(3):
+        rng, changed = random.Random(seed), bytearray(content)
+        for _ in range(4):
+            changed[rng.randrange(30, len(changed))] ^= 1 << rng.randrange(8)
+        try:
+            assert "module" in from_portable(bytes(changed))
+        except ValueError:
+            refused += 1
+    assert refused
+
+
 def test_a_reader_that_dies_is_an_error(honest, monkeypatch):
-    monkeypatch.setattr(apart, "READ", "import os; os.abort()")
+    monkeypatch.setattr("rabbet.runtime.jaxlib.portable.READ", "import os; os.abort()")
     found = forged(honest, program("%z = stablehlo.sine %x : tensor<f32>"))
     with pytest.raises(export.ExportError, match="it ended the process that read it"):
         found.call(X)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import re
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 from jaxlib import _jax
@@ -18,6 +21,19 @@ from rabbet.lowering.foreign_functions import ForeignFunctions
 
 # What only arguments and results of a whole program have: memory to give up, and a place over devices.
 OF_PROGRAMS = ("tf.aliasing_output", "jax.buffer_donor", "sdy.sharding", "mhlo.memory_kind")
+
+# Run by another process: its standard input is an artifact, its output the text.
+READ = """
+import sys
+from rabbet.extend.native import from_portable
+try:
+    text = from_portable(sys.stdin.buffer.read(), trusted=True)
+    sys.stdout.buffer.write(text.encode())
+except (ValueError, RuntimeError) as error:
+    sys.stderr.write("refused: " + str(error))
+    sys.exit(3)
+"""
+SECONDS = 600
 
 # How an artifact begins: MLIR's mark, and the version that it was written for.
 WRITTEN_FOR = re.compile(rb"ML\xefR.{0,4}?StableHLO_v(\d+\.\d+\.\d+)\x00", re.DOTALL)
@@ -43,7 +59,7 @@ def to_portable(text: str, version: str, *, shardings: bool = False) -> bytes:
       >>> def double(x):
       ...     return 2 * x
       >>> artifact = to_portable(rb.jit(double).lower(1.0).as_text(), stablehlo_versions().current)
-      >>> "stablehlo.multiply" in from_portable(artifact)
+      >>> "stablehlo.multiply" in from_portable(artifact, trusted=True)
       True
     """
     ir, context = _context()
@@ -54,11 +70,16 @@ def to_portable(text: str, version: str, *, shardings: bool = False) -> bytes:
         raise ValueError(f"StableHLO {version} cannot express the program: {error}") from None
 
 
-def from_portable(artifact: Any) -> Any:
+def from_portable(artifact: Any, *, trusted: bool = False) -> Any:
     """The StableHLO module of a portable artifact, as text.
 
+    Args:
+      artifact: bytes.
+      trusted: True: they are as ``to_portable`` made them, so they are read in this process. MLIR's reader
+        ends its process over some damage, so others are read in a process of their own; that takes a second.
+
     Raises:
-      ValueError: for bytes that are no artifact, or one of a newer StableHLO.
+      ValueError: for bytes that are no artifact, one of a newer StableHLO, or one that ends its reader.
 
     Example:
       >>> from rabbet.extend.native import from_portable
@@ -68,7 +89,6 @@ def from_portable(artifact: Any) -> Any:
       ...     print(str(error).partition(" that")[0])
       these bytes are not a portable artifact
     """
-    ir, context = _context()
     data, current = bytes(artifact), stablehlo_versions().current
     said = WRITTEN_FOR.match(data)
     if said is None:  # whatever else it is, the reader takes it for text
@@ -76,6 +96,9 @@ def from_portable(artifact: Any) -> Any:
             f"these bytes are not a portable artifact that StableHLO {current} reads: they begin with "
             f"{data[:4]!r}"
         )
+    if not trusted:
+        return _read_apart(data)
+    ir, context = _context()
     try:
         with context:
             return _text(_jax.mlir.deserialize_portable_artifact(data, context).operation)
@@ -84,6 +107,30 @@ def from_portable(artifact: Any) -> Any:
             f"the artifact was written for StableHLO {said[1].decode()}, and this jaxlib reads up to "
             f"{current}: {error}"
         ) from None
+
+
+def _read_apart(artifact: bytes) -> str:
+    """The text of an artifact that may end the process that reads it.
+
+    Raises:
+      ValueError: for one that cannot be read.
+    """
+    paths = os.pathsep.join([p for p in sys.path if p])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", READ], input=artifact, capture_output=True, timeout=SECONDS,
+            env={**os.environ, "PYTHONPATH": paths}, check=False,
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise ValueError(
+            f"the artifact cannot be looked at in a process of its own: {error}\n"
+            "  to read it in this process, if you trust its author: trusted=True"
+        ) from None
+    if done.returncode == 0:
+        return done.stdout.decode()
+    told = done.stderr.decode(errors="replace")
+    why = told.partition("refused: ")[2] or f"it ended the process that read it ({done.returncode})"
+    raise ValueError(why)
 
 
 class Versions(NamedTuple):

@@ -6,24 +6,11 @@ What it reads there comes back as text, and only that is read here.
 from __future__ import annotations
 
 import math
-import os
 import re
-import subprocess
-import sys
 
 from rabbet.export.errors import ExportError
-
-READ = """
-import sys
 from rabbet.extend.native import from_portable
-try:
-    text = from_portable(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(text.encode())
-except (ValueError, RuntimeError) as error:
-    sys.stderr.write("refused: " + str(error))
-    sys.exit(3)
-"""
-SECONDS = 600
+
 SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.\-]+)'
 FUNCTION = re.compile(rf"^\s*func\.func\s[^@\n]*{SYMBOL}.*$", re.MULTILINE)
 USED = re.compile(SYMBOL)
@@ -41,22 +28,10 @@ def read_apart(name, artifact):
     Raises:
       ExportError: for one that cannot be read.
     """
-    paths = os.pathsep.join([p for p in sys.path if p])
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", READ], input=artifact, capture_output=True, timeout=SECONDS,
-            env={**os.environ, "PYTHONPATH": paths}, check=False,
-        )  # fmt: skip
-    except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-        raise ExportError(
-            f"{name!r} was read from bytes, and cannot be looked at in a process of its own: {error}\n"
-            "  to read it in this process, if you trust its author: deserialize(blob, trusted=True)"
-        ) from None
-    if done.returncode == 0:
-        return done.stdout.decode()
-    told = done.stderr.decode(errors="replace")
-    why = told.partition("refused: ")[2] or f"it ended the process that read it ({done.returncode})"
-    raise ExportError(f"{name!r} cannot be read: {why}")
+        return from_portable(artifact)
+    except (ValueError, TypeError) as error:
+        raise ExportError(f"{name!r} cannot be read: {error}") from None
 
 
 def check_functions(name, text):

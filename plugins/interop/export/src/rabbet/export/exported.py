@@ -84,7 +84,7 @@ class Exported:
             READABLE.add(self.digest)
             return self._kept["text"]
         try:
-            return from_portable(self.mlir_module_serialized)
+            return from_portable(self.mlir_module_serialized, trusted=True)
         except ValueError as error:
             raise ExportError(f"{self.fun_name!r} cannot be read: {error}") from None
 
