@@ -17,8 +17,16 @@ for _ in range(2):
     out = f(a, b)
     assert out.tolist() == [1, 2, 3] and out.devices() == {rb.devices()[1]}
 assert rb.jit(lambda a, b: a + 1)(a, b).devices() == {rb.devices()[0]}
+inner = rb.jit(lambda x, y: (x + 1, y))
+deep = lambda x, y: rb.jit(lambda x, y: inner(x, y)[0])(x, y)
+unused = lambda x, y: (y + 1, x + 1)[1]
+for g in (rb.jit(rb.jit(lambda x, y: x + 1)), deep, rb.jit(deep), rb.jit(unused)):
+    for _ in range(2):
+        out = g(a, b)
+        assert out.tolist() == [1, 2, 3] and out.devices() == {rb.devices()[0]}, g
+    assert b.devices() == {rb.devices()[1]}
 kept = rb.jit(lambda a, b: a, keep_unused=True)
-for refused in (kept, rb.jit(lambda a, b: (a, b)), rb.jit(lambda a, b: a + b)):
+for refused in (kept, rb.jit(lambda a, b: (a, b)), rb.jit(lambda a, b: a + b), rb.jit(lambda a, b: inner(a, b))):
     try:
         refused(a, b)
     except ValueError as error:

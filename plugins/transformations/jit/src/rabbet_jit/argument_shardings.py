@@ -9,6 +9,7 @@ from rabbet import Array, config, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
+from rabbet.extend.passes import effects_of, without_calls
 from rabbet.extend.primitive import to_memory
 from rabbet.extend.sharding import (
     DeviceGroup,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rabbet import Device
+    from rabbet.extend.passes import Jaxpr
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
 
@@ -268,16 +270,32 @@ def places_for(program: Program, layouts: Any) -> Any:
 
 
 def unread(program: Program, leaves: Any) -> Any:
-    """The numbers of committed arguments on one device that no operation reads and no result is: they may lie
-    anywhere.
+    """Committed arguments on one device of which no result or effect is made: they may lie anywhere.
+
+    Returns:
+      from the number of each to whether an operation takes it nevertheless, so that it must be brought along.
     """
     jaxpr = program.closed.jaxpr
     apart = {x.spec.device for x in leaves if x.spec.committed and x.spec.layout is None}
     if len(apart) < 2:
-        return ()
-    read = {v for eqn in jaxpr.equations for v in eqn.inputs}.union(jaxpr.outvars)
-    unused = [i for i, v in enumerate(jaxpr.invars[: len(leaves)]) if v not in read]
-    return [i for i in unused if leaves[i].spec.committed and leaves[i].spec.layout is None]
+        return {}
+    found = jaxpr.once("unread arguments", lambda: without_readers(jaxpr))
+    own = [i for i, x in enumerate(leaves) if x.spec.committed and x.spec.layout is None]
+    return {i: found[i] for i in own if i in found}
+
+
+def without_readers(jaxpr: Jaxpr) -> dict[int, bool]:
+    """From each input of a program that no result and no effect is made of, also not within the calls of
+    programs in it, to whether an operation takes it.
+    """
+    opened = without_calls(jaxpr)
+    live = set(opened.outvars)
+    for eqn in reversed(opened.equations):
+        if not live.isdisjoint(eqn.outputs) or effects_of(eqn.op):
+            live.update(eqn.inputs)
+    taken = {v for eqn in jaxpr.equations for v in eqn.inputs}
+    pairs = enumerate(zip(jaxpr.invars, opened.invars, strict=True))
+    return {i: v in taken for i, (v, inner) in pairs if inner not in live}
 
 
 def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
@@ -289,7 +307,7 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
     places = places_for(program, jitted.layouts)
     if jitted.device is not None and not places:
         return jitted.device, True, bring_to(leaves, jitted.device)
-    given, aside = leaves, () if jitted.keep_unused else unread(program, leaves)
+    given, aside = leaves, {} if jitted.keep_unused else unread(program, leaves)
     leaves = [None if i in aside else x for i, x in enumerate(leaves)]
     place, committed = common_device(leaves, jitted.fun, name, places=places)
     if type(place) is DeviceGroup and aside:  # the shardings of all arguments are part of its program
@@ -297,7 +315,8 @@ def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:
         place, committed = common_device(leaves, jitted.fun, name, places=places)
     elif aside:
         brought = iter(bring_to([x for x in leaves if x is not None], place))
-        return place, committed, [x if i in aside else next(brought) for i, x in enumerate(given)]
+        along = [device_put(x, place) if aside.get(i) else x for i, x in enumerate(given)]
+        return place, committed, [x if i in aside else next(brought) for i, x in enumerate(along)]
     leaves, default = bring_to(leaves, place), config.default_sharding
     computes = bool(program.closed.jaxpr.equations)
     if computes and not places and default is not None and place is default.group:
