@@ -126,6 +126,24 @@ def test_auto_leaves_the_layout_open():
         with_layout_constraint(out, Layout.AUTO)
 
 
+def test_auto_places_nothing():
+    here = rb.device_put(1.0).sharding
+    for asked in (Format(Layout.AUTO), Format(Layout.AUTO, here)):
+        placed = (
+            lambda asked=asked: rb.device_put(np.ones((2, 2)), asked),
+            lambda asked=asked: lax.with_sharding_constraint(np.ones((2, 2)), asked),
+            lambda asked=asked: rb.jit(lambda x: x).lower(
+                rb.ShapeDtypeStruct((2, 2), "float32", sharding=asked)
+            ),
+        )
+        for place in placed:
+            with pytest.raises(ValueError, match="leaves the layout open"):
+                place()
+        assert rb.jit(lambda x: x + 1, in_shardings=asked, out_shardings=asked)(1.0) == 2
+    with pytest.raises(TypeError, match="Format: sharding must be a Device"):
+        Format(Layout((0, 1)), "x")
+
+
 def test_a_format_of_a_shape_is_not_passed_over():
     here = rb.device_put(1.0).sharding
     rows, columns = [

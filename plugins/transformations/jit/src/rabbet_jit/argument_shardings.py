@@ -27,6 +27,8 @@ from rabbet.extend.sharding import (
 )
 from rabbet.extend.transform import is_tracer
 
+from rabbet_jit.layouts import Format
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -53,6 +55,8 @@ def checked(given: Any, name: str) -> tuple[Sharding | None, ...] | Sharding | N
     """
 
     def one(leaf: Any) -> Sharding | None:
+        if isinstance(leaf, Format):
+            leaf = leaf.open_for_jit()
         if leaf is None:
             return None
         sharding = as_place(leaf, f"jit: {name}")

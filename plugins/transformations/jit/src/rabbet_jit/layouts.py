@@ -87,7 +87,12 @@ Layout.AUTO = AUTO  # type: ignore[attr-defined]  # a tuple's class takes no att
 
 class Format:
     """How an array lies: a ``Layout``, ``Layout.AUTO`` or None, and a ``Sharding``, or None. It may stand
-    where a sharding is asked for; a layout that is not by rows needs a sharding beside it.
+    where a sharding is asked for, with ``Layout.AUTO`` only in ``in_shardings`` and ``out_shardings`` of
+    ``jit``; a layout that is not by rows needs a sharding beside it.
+
+    Raises:
+      TypeError: for a layout or a sharding that is none.
+      ValueError: with ``Layout.AUTO``, where something is placed.
 
     Example:
       >>> from rabbet.experimental.layout import Format, Layout
@@ -102,11 +107,18 @@ class Format:
     def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Any = None) -> None:
         if not (layout is None or isinstance(layout, Layout | AutoLayout)):
             raise TypeError(f"Format takes a Layout, Layout.AUTO or None, got {layout!r:.60}")
+        if not hasattr(type(sharding), "__sharding__"):  # as a spec, whose mesh may not be set yet
+            as_place(sharding, "Format: sharding")
         self.layout, self.sharding = layout, sharding
 
     def __sharding__(self, name: str) -> Any:
         """The sharding, for those who place arrays; with the order of the dimensions, where there is one."""
-        if self.layout is None or isinstance(self.layout, AutoLayout):
+        if isinstance(self.layout, AutoLayout):
+            raise ValueError(
+                f"{name}: {self} leaves the layout open, which only in_shardings and out_shardings of jit "
+                "may\n  to fix: give a Layout, or the sharding alone"
+            )
+        if self.layout is None:
             return self.sharding
         order = tuple(self.layout.major_to_minor)
         check_tiles(self.layout, name)
@@ -118,6 +130,10 @@ class Format:
             )
         place = as_place(self.sharding, name)
         return in_order(place if isinstance(place, Sharding) else SingleDeviceSharding(place), order)
+
+    def open_for_jit(self) -> Any:
+        """What ``jit`` is asked for: the sharding alone, where the layout is ``Layout.AUTO``."""
+        return self.sharding if isinstance(self.layout, AutoLayout) else self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
