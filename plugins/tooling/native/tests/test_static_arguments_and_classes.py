@@ -380,7 +380,7 @@ def test_settings_and_forgetting_count_with_static_arguments():
 
 @pytest.mark.needs("grad", "vmap")
 def test_static_arguments_under_transformations():
-    both = Both(lambda n, x: x**n, static_argnums=0)
+    both = Both(lambda n, x: x * x if n == 2 else x, static_argnums=0)
     for function in (both.ours, both.plain):
         assert rb.grad(function, argnums=1)(2, 3.0).tolist() == 6
         assert rb.vmap(functools.partial(function, 2))(array(1, 2)).tolist() == [1, 4]

@@ -94,6 +94,31 @@ MOST_KINDS = 2048
 _as_they_are: dict = {}
 
 
+class Later:
+    """Stands for the array of a NumPy array, which is made when its ``array`` or ``raw`` is asked for."""
+
+    __slots__ = ("host", "spec")
+
+    def __init__(self, host: np.ndarray, spec: Any) -> None:
+        self.host, self.spec = host, spec
+
+    @property
+    def array(self) -> Value:
+        return to_array(self.host, self.spec.device)
+
+    @property
+    def raw(self) -> Any:
+        return self.array.raw
+
+
+def put_later(x: np.ndarray, device: Device | DescribedDevice) -> Later | None:
+    """What stands for the array that ``put_as_before`` makes, or None where that knows no such array."""
+    spec = _as_they_are.get((x.dtype, x.shape, device, config.enable_x64))
+    if spec is None or spec.aval.dtype is not x.dtype or config.transfer_guard_host_to_device is not None:
+        return None
+    return Later(x, spec)
+
+
 def put_as_before(x: np.ndarray, device: Device | DescribedDevice) -> Value | None:
     """The array of a NumPy array, if there was one of this dtype and shape before, else None. What leads to
     an array otherwise, a dozen calls, takes half as long as a small program.
@@ -130,13 +155,15 @@ def to_array(
     *,
     shared: bool = False,
     alone: bool = False,
+    later: bool = False,
 ) -> Value:
     """``x`` as an ``Array``: itself, or a copy on ``device`` (by default the default device), uncommitted.
 
     A NumPy array or scalar takes ``dtype`` if it is given, in full width; else 64 bits are narrowed (see
     ``dtypes``). With ``shared``, a Python number may be an array that Rabbet keeps: only for what goes into
     a program, is not donated and is not returned. With ``alone``, a number is an array by itself and no part
-    of an operation, so transfer guards count it.
+    of an operation, so transfer guards count it. With ``later``, a NumPy array of a dtype and shape that was
+    converted before may become a ``Later``: only for a program that perhaps does not read it.
 
     Raises:
       UnexpectedTracerError: if ``x`` is a tracer of a transformation that has finished.
@@ -156,8 +183,10 @@ def to_array(
     if dtype is None:
         if kind is np.ndarray or kind in NUMPY_NUMBERS:
             device = device or default_device()
-            if kind is np.ndarray and (array := put_as_before(x, device)) is not None:
-                return array
+            if kind is np.ndarray:
+                put: Any = put_later if later else put_as_before
+                if (array := put(x, device)) is not None:
+                    return array
             host_dtype = x.dtype
             aval = ShapedArray(x.shape, dtypes.narrow(host_dtype))
             if kind is np.ndarray and aval.dtype is host_dtype and host_dtype.isbuiltin == 1:

@@ -46,6 +46,9 @@ class FrameParts(NamedTuple):
         ``values`` are that number, then for each value what kind it is (its type; for a tuple, that and those
         of its items) and itself, with its name before the two where it was given by name.
       convert: makes an ``Array`` of a value of one of the types in ``converted``.
+      unread: the places of NumPy arrays among the leaves of calls that some program did not read. What
+        ``later`` makes of one has a ``spec``, and the ``array`` and its ``raw`` when they are asked for; only
+        the program of a ``reading`` may get it. None where everything is converted.
       context: has the ``interpreter`` of the thread.
 
     Example:
@@ -68,6 +71,8 @@ class FrameParts(NamedTuple):
     split: Any = None
     convert: Callable[..., Any] | None = None
     converted: frozenset[type] = frozenset()
+    unread: set[int] | None = None
+    later: Callable[..., Any] | None = None
     context: Any = context
 
 

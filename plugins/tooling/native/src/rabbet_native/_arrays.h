@@ -12,7 +12,7 @@ static PyTypeObject *array_type, *spec_type;
 static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
 static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back;
 static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
-static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes;
+static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes, *s_spec, *s_raw, *s_array;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
@@ -92,11 +92,11 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees;
-    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *convert, *converted;
+    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *unread, *later, *convert, *converted;
 } Frame;
 
 typedef struct {
-    PyObject **at; /* arrays, each with a reference */
+    PyObject **at; /* arrays, or what `later` made, each with a reference */
     Py_ssize_t count, room;
     PyObject *few[FEW];
 } Leaves;
@@ -128,6 +128,17 @@ static int leaves_more(Leaves *leaves)
     return 0;
 }
 
+/* Whether this is a NumPy array at a place which some program does not read: 1, 0, -1. */
+static int is_read_later(Frame *f, Leaves *leaves, PyObject *x)
+{
+    if (f->unread == Py_None || PySet_GET_SIZE(f->unread) == 0 || strcmp(Py_TYPE(x)->tp_name, "numpy.ndarray") != 0)
+        return 0;
+    PyObject *place = PyLong_FromSsize_t(leaves->count);
+    int found = place == NULL ? -1 : PySet_Contains(f->unread, place);
+    Py_XDECREF(place);
+    return found;
+}
+
 /* Add an array, or what is made of a number: 1; 0 for anything else; -1 with an exception. */
 static inline int leaves_add(Frame *f, Leaves *leaves, PyObject *x)
 {
@@ -142,9 +153,14 @@ static inline int leaves_add(Frame *f, Leaves *leaves, PyObject *x)
     int is_number = PySet_Contains(f->converted, (PyObject *)Py_TYPE(x));
     if (is_number <= 0)
         return is_number;
-    PyObject *array = PyObject_CallOneArg(f->convert, x);
+    int is_later = is_read_later(f, leaves, x);
+    PyObject *array = is_later < 0 ? NULL : PyObject_CallOneArg(is_later ? f->later : f->convert, x);
     if (array == NULL)
         return -1;
+    if (is_later && Py_TYPE(array) != array_type) {
+        leaves->at[leaves->count++] = array;
+        return 1;
+    }
     if (Py_TYPE(array) != array_type || SLOT(array, at_raw) == NULL || SLOT(array, at_spec) == NULL) {
         Py_DECREF(array);
         return 0;
@@ -229,9 +245,16 @@ static PyObject *look_up(Frame *f, PyObject *programs, Leaves *leaves)
         Py_DECREF(traced_key);
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < leaves->count; i++)
-        PyTuple_SET_ITEM(key, i, Py_NewRef(SLOT(leaves->at[i], at_spec)));
     PyTuple_SET_ITEM(key, leaves->count, traced_key);
+    for (Py_ssize_t i = 0; i < leaves->count; i++) {
+        PyObject *x = leaves->at[i];
+        PyObject *spec = Py_TYPE(x) == array_type ? Py_NewRef(SLOT(x, at_spec)) : PyObject_GetAttr(x, s_spec);
+        if (spec == NULL) {
+            Py_DECREF(key);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(key, i, spec);
+    }
     PyObject *found = PyDict_GetItemWithError(programs, key);
     Py_XINCREF(found);
     Py_DECREF(key);

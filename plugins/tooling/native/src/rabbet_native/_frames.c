@@ -44,6 +44,8 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         else
             reading = NULL;
     }
+    if (kept == NULL && all_there(leaves) < 0)
+        goto end;
     PyObject *execute = PyTuple_GET_ITEM(known, 0), *handlers = PyTuple_GET_ITEM(known, 1);
     PyObject *spec = PyTuple_GET_ITEM(known, 2);
     int many = execute == Py_None, last = 0;
@@ -53,10 +55,8 @@ static PyObject *run(PyObject *found, Leaves *leaves)
             handlers = PyTuple_GET_ITEM(handlers, 1);
         }
         PyObject *raws = raws_of(arrays, leaves, kept), *results = NULL;
-        if (raws == NULL)
-            goto end;
-        PyObject *given = executed(execute, raws, &last);
-        Py_DECREF(raws);
+        PyObject *given = raws == NULL ? NULL : executed(execute, raws, &last);
+        Py_XDECREF(raws);
         if (given != NULL) {
             PyObject *operands[] = {given, handlers};
             results = PyObject_VectorcallMethod(s_consume, operands, 2, NULL);
@@ -218,15 +218,16 @@ static PyObject *frame_call(PyObject *self, PyObject *const *args, size_t count,
 /* --------------------------------------------------------------------------------------------- its type */
 
 static char *fields[] = {"programs", "settings", "context", "evaluation", "traced", "slowly", "of_others", "of_trees",
-                         "trees", "named", "fixed", "split", "convert", "converted", NULL};
+                         "trees", "named", "fixed", "split", "convert", "converted",
+                         "unread", "later", NULL};
 
 static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees, *trees, *named;
-    PyObject *fixed, *split, *convert, *converted;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOOOO!", fields, &PyDict_Type, &programs, &settings,
+    PyObject *fixed, *split, *convert, *converted, *unread, *later;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOOOO!OO", fields, &PyDict_Type, &programs, &settings,
                                      &context, &evaluation, &traced, &slowly, &of_others, &of_trees, &trees, &named,
-                                     &fixed, &split, &convert, &PyFrozenSet_Type, &converted))
+                                     &fixed, &split, &convert, &PyFrozenSet_Type, &converted, &unread, &later))
         return NULL;
     if (array_type == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "Frame: setup(...) comes first");
@@ -247,6 +248,8 @@ static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->trees = Py_NewRef(trees);
     f->named = Py_NewRef(named);
     f->fixed = Py_NewRef(fixed);
+    f->unread = Py_NewRef(PySet_Check(unread) ? unread : Py_None);
+    f->later = Py_NewRef(later);
     f->convert = Py_NewRef(convert);
     f->converted = Py_NewRef(converted);
     f->tree_shapes = shapes_of(trees);
@@ -381,8 +384,12 @@ PyMODINIT_FUNC PyInit__frames(void)
     s_is_deleted = PyUnicode_InternFromString("is_deleted");
     s_reading = PyUnicode_InternFromString("reading");
     s_shapes = PyUnicode_InternFromString("shapes");
+    s_spec = PyUnicode_InternFromString("spec");
+    s_raw = PyUnicode_InternFromString("raw");
+    s_array = PyUnicode_InternFromString("array");
     if (!s_interpreter || !s_traced_key || !s_consume || !s_form || !s_aval || !s_captured || !s_steady || !s_sure ||
-        !s_table || !s_depth || !s_is_ready || !s_is_deleted || !s_reading || !s_shapes)
+        !s_table || !s_depth || !s_is_ready || !s_is_deleted || !s_reading || !s_shapes || !s_spec || !s_raw ||
+        !s_array)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&frame_spec);

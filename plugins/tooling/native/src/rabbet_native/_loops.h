@@ -23,10 +23,26 @@ static int is_captured(PyObject *x)
     return 1;
 }
 
-static void put_raw(PyObject *list, Py_ssize_t at, PyObject *array)
+/* Make the arrays that were put off; 0, or -1. */
+static int all_there(Leaves *leaves)
 {
-    PyObject *raw = SLOT(array, at_raw);
-    PyList_SET_ITEM(list, at, Py_NewRef(raw == NULL ? Py_None : raw));
+    for (Py_ssize_t i = 0; i < leaves->count; i++)
+        if (Py_TYPE(leaves->at[i]) != array_type) {
+            PyObject *array = PyObject_GetAttr(leaves->at[i], s_array);
+            if (array == NULL)
+                return -1;
+            Py_SETREF(leaves->at[i], array);
+        }
+    return 0;
+}
+
+static int put_raw(PyObject *list, Py_ssize_t at, PyObject *array)
+{
+    PyObject *raw = Py_TYPE(array) != array_type ? PyObject_GetAttr(array, s_raw) : Py_XNewRef(SLOT(array, at_raw));
+    if (raw == NULL && PyErr_Occurred())
+        return -1;
+    PyList_SET_ITEM(list, at, raw == NULL ? Py_NewRef(Py_None) : raw);
+    return 0;
 }
 
 /* Whether this is `reading` of rabbet.runtime.execution.frames.FrameParts, for so many arguments. */
@@ -56,17 +72,13 @@ static PyObject *raws_of(PyObject *captured, Leaves *leaves, PyObject *kept)
     PyObject *raws = PyList_New(kept == NULL ? first + leaves->count : PyTuple_GET_SIZE(kept));
     if (raws == NULL)
         return NULL;
-    if (kept != NULL) {
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kept); i++) {
-            long place = PyLong_AsLong(PyTuple_GET_ITEM(kept, i));
-            put_raw(raws, i, place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first]);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); i++) {
+        Py_ssize_t place = kept == NULL ? i : PyLong_AsSsize_t(PyTuple_GET_ITEM(kept, i));
+        if (put_raw(raws, i, place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first]) < 0) {
+            Py_DECREF(raws);
+            return NULL;
         }
-        return raws;
     }
-    for (Py_ssize_t i = 0; i < first; i++)
-        put_raw(raws, i, PyTuple_GET_ITEM(captured, i));
-    for (Py_ssize_t i = 0; i < leaves->count; i++)
-        put_raw(raws, first + i, leaves->at[i]);
     return raws;
 }
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 shared_array = functools.partial(to_array, shared=True)
+later = functools.partial(to_array, later=True)
 # What the fast path makes arrays of, beside the arrays that it gets.
 NUMPY_NUMBERS = [np.dtype(name).type for name in "?bhilBHILefd"]
 CONVERTED = frozenset([float, int, bool, np.ndarray, *NUMPY_NUMBERS])
@@ -66,6 +67,29 @@ class Trees(dict):
         self.shapes.clear()
 
 
+def unread_by(run: Any, leaves: list[Any]) -> list[int]:
+    """The places of NumPy arrays among the leaves of a call that its program does not read."""
+    reading = reading_of(run)
+    if reading is None:
+        return []
+    captured = len(run.captured[0]) if hasattr(run, "captured") else 0
+    read = {i - captured for i in reading[0]}
+    return [i for i, x in enumerate(leaves) if type(x) is np.ndarray and i not in read]
+
+
+def reading_of(run: Any) -> Any:
+    """The ``reading`` of a program, see ``FrameParts``; None where it gets all leaves."""
+    captured = getattr(run, "captured", None)
+    return getattr(run if captured is None else captured[1][-1], "reading", None)
+
+
+def all_there(run: Any, leaves: list[Any]) -> list[Any]:
+    """The leaves for a program: where it gets all of them, those that ``later`` put off are made."""
+    if reading_of(run) is not None:
+        return leaves
+    return [x if type(x) is Array else x.array for x in leaves]
+
+
 class Quick(dict):
     """The programs of a function by what the fast path sees: here by arrays, in ``trees`` by pytrees of
     ``args``, in ``named`` by pytrees of ``(args, kwargs)``, in ``fixed`` by static values and then by pytrees
@@ -73,18 +97,23 @@ class Quick(dict):
 
     There is something in ``apart`` while calls are not looked up as calls on arrays at all: because of
     pytrees, or since the last call had a number or a NumPy array. To find out by an exception takes longer.
+
+    ``unread`` are the places of NumPy arrays among leaves that some program did not read: they are put on the
+    device where one does.
     """
 
-    __slots__ = ("apart", "fixed", "named", "trees")
+    __slots__ = ("apart", "fixed", "named", "trees", "unread")
 
     def __init__(self) -> None:
         super().__init__()
         self.trees, self.named, self.fixed, self.apart = Trees(), Trees(), {}, []
+        self.unread: set[int] = set()
 
     def remember(
         self, args: tuple[Any, ...], kwargs: dict[Any, Any], leaves: list[Any], key: Any, run: Any
     ) -> None:
         """Enter a program under what the fast path asks for; ``leaves`` are those of the call."""
+        self.unread.update(unread_by(run, leaves))
         if kwargs:
             self.named.enter(trees.structure((args, kwargs)), leaves, key, run)
         elif not self.trees and LEAVES.issuperset(map(type, args)):
@@ -97,12 +126,14 @@ class Quick(dict):
         self, values: tuple[Any, ...], treedef: Any, leaves: list[Value], key: Any, run: Callable[..., Any]
     ) -> None:
         """Enter a program of a call with these static ``values``, as ``Split`` gives them."""
+        self.unread.update(unread_by(run, leaves))
         self.fixed.setdefault(values, Trees()).enter(treedef, leaves, key, run)
 
     def clear(self) -> None:
         """Forget all."""
         super().clear()
         self.apart.clear()
+        self.unread.clear()
         self.fixed.clear()
         self.trees.clear()
         self.named.clear()
@@ -144,7 +175,7 @@ class Split:
 def caller(jitted: Any) -> Any:
     """The function that users call, with the stages as its attributes."""
     slowly, quick, settings, convert = jitted.slowly, jitted.quick, config.values, converting(jitted)
-    apart = quick.apart
+    apart, unread = quick.apart, () if jitted.donated else quick.unread
 
     def unusual(*args: Any, **kwargs: Any) -> Value | tuple[Any, ...] | None:
         return slowly(args, kwargs)
@@ -161,8 +192,9 @@ def caller(jitted: Any) -> Any:
         for i in numbers:
             x = leaves[i]
             if type(x) in CONVERTED:
-                leaves[i] = convert(x)
-        return programs[(*[x.spec for x in leaves], settings.traced_key)][-1], leaves
+                leaves[i] = later(x) if i in unread and type(x) is np.ndarray else convert(x)
+        run = programs[(*[x.spec for x in leaves], settings.traced_key)][-1]
+        return run, all_there(run, leaves) if unread else leaves
 
     def of_others(args: tuple[Any, ...]) -> Any:
         """The fast path for arrays, Python's numbers, NumPy's numbers and arrays, and pytrees of them."""
@@ -178,17 +210,20 @@ def caller(jitted: Any) -> Any:
                 for i in numbers:
                     x = leaves[i]
                     if type(x) in CONVERTED:
-                        leaves[i] = convert(x)
+                        leaves[i] = later(x) if i in unread and type(x) is np.ndarray else convert(x)
                 run = programs[(*[x.spec for x in leaves], settings.traced_key)][-1]
             else:
                 # No pytree was among them so far: then the key is that of the arrays which are made of them.
                 leaves = list(args)
                 places = [i for i, x in enumerate(args) if type(x) is not Array]
                 for i in places:
-                    if type(args[i]) in CONVERTED:
-                        leaves[i] = convert(args[i])
+                    x = args[i]
+                    if type(x) in CONVERTED:
+                        leaves[i] = later(x) if i in unread and type(x) is np.ndarray else convert(x)
                 run = quick[(*[x.spec for x in leaves], settings.traced_key)][-1]
                 apart[:] = places
+            if unread:
+                leaves = all_there(run, leaves)
         except Exception as error:  # not known; or what cannot be an argument, of which `slowly` says so
             if is_of_handler(error):
                 raise
@@ -227,6 +262,8 @@ def caller(jitted: Any) -> Any:
         others, keywords, of_trees = of_others, by_name, apart
         offered = {"trees": quick.trees, "named": quick.named}
     more = {**offered, "convert": convert, "converted": CONVERTED}
+    if not jitted.donated:
+        more.update(unread=quick.unread, later=later)
     call = call_by_placements(
         jitted.fun, quick, traced=unusual, slowly=keywords, of_others=others, of_trees=of_trees, offered=more
     )
