@@ -2,6 +2,7 @@
 
     python benchmarks/library_steps.py                      # all libraries, ratios of Rabbet to JAX
     python benchmarks/library_steps.py equinox optax --pairs 9
+    python benchmarks/library_steps.py --rows                # processor time, as the rows of docs/jax_libraries.md
 
 Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a
 machine that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the
@@ -201,18 +202,32 @@ def run(name, command):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+def row(name, pairs):
+    """A row of the page: processor time of the first step in ms, and of a steady one in microseconds."""
+    cells = [name]
+    for i, scale in ((2, 1e3), (4, 1e6)):
+        here, there = (min(pair[side][i] for pair in pairs) for side in (0, 1))
+        cells += [f"{there * scale:.1f}", f"{here * scale:.1f}", f"{here / there:.2f}"]
+    return f"| {' | '.join(cells)} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("libraries", nargs="*", help=", ".join(PROGRAMS))
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--rows", action="store_true", help="rows of a table: processor time")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
         measure(args.measure)
         return
-    print(f"{'library':12} " + " ".join(f"{figure:>26}" for figure in FIGURES))
+    if not args.rows:
+        print(f"{'library':12} " + " ".join(f"{figure:>26}" for figure in FIGURES))
     for name in args.libraries or PROGRAMS:
         pairs = [(run(name, ["-m", "rabbet_jax"]), run(name, [])) for _ in range(args.pairs)]
+        if args.rows:
+            print(row(name, pairs), flush=True)
+            continue
         columns = []
         for i in range(len(FIGURES)):
             here, there = (min(pair[side][i] for pair in pairs) for side in (0, 1))
