@@ -2,7 +2,7 @@
 
     python benchmarks/library_steps.py                      # all libraries, ratios of Rabbet to JAX
     python benchmarks/library_steps.py equinox optax --pairs 9
-    python benchmarks/library_steps.py --rows                # processor time, as the rows of docs/jax_libraries.md
+    python benchmarks/library_steps.py --rows    # processor time, as the rows of docs/jax_libraries.md
 
 Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a
 machine that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the
