@@ -29,9 +29,15 @@ parameter and each token.
 PUBLISHED = """
 ## Beside published runs
 
-The published time of a step should lie between `least` and `most`. The runs are of MaxText and used a fused
-attention, which the example does not have. `errors` are those of `least`, `order` and `most`. Nothing was
-looked up again when this page was made.
+The published time of a step should lie between `least` and `most`. The runs of MaxText and llm-foundry used a
+fused attention, which the example does not have. `errors` are those of `least`, `order` and `most`. The table
+of llm-foundry was read when its rows were added; nothing else was looked up again when this page was made. The
+numbers of parameters are those of the example.
+
+The runs of llm-foundry and Megatron add up gradients over small batches where the example takes the batch at
+once, so its memory is larger than theirs. Megatron's times are counted from its formula of the operations
+and the achieved rate: 96 B s l h² (1 + s/6h + V/16lh) for B sequences of s tokens, l layers of width h and V
+words.
 """
 SUMS = """
 ## Small sums at a thousand devices
@@ -41,7 +47,9 @@ How long 162 sums of an array over all devices take in all, by the model of `rab
 
 
 class Row(NamedTuple):
-    """A plan. ``published`` are seconds of a step, of the ``source``."""
+    """A plan. ``published`` are seconds of a step, of the ``source``. ``model``: layers, width, heads and words
+    of another one than the 70e9 parameters, whose weights are cut over ``tensor`` of the devices.
+    """
 
     what: str
     topology: str
@@ -50,6 +58,28 @@ class Row(NamedTuple):
     length: int
     published: float | None = None
     source: str = ""
+    model: tuple[int, int, int, int] | None = None
+    tensor: int = 1
+
+
+def of_megatron(what, batch, model, tensor, devices, rate):
+    """A row of table 1 of the article on Megatron: ``rate`` operations were computed in each second."""
+    layers, width, _, words = model
+    length = 2048
+    more = 1 + length / (6 * width) + words / (16 * layers * width)
+    operations = 96 * batch * length * layers * width**2 * more
+    source = f"Narayanan and others 2021, arXiv:2104.04473, table 1: {rate / 1e12:.0f} TFLOP/s"
+    topology = f"a100:{devices // 8}x8"
+    return Row(
+        what, topology, devices, batch, length, operations / devices / rate, source, model, tensor
+    )
+
+
+def of_mosaic(what, devices, batch, model, tokens):
+    """A row of llm-foundry's table, in which a device trains with ``tokens`` in each second."""
+    source = f"llm-foundry, scripts/train/benchmarking, H100 BF16: {tokens:,} tokens per second and device"
+    topology = f"h100:{devices // 8}x8"
+    return Row(what, topology, devices, batch, 2048, batch * 2048 / devices / tokens, source, model)
 
 
 ROWS = (
@@ -64,6 +94,11 @@ ROWS = (
         "512 v5p", "v5p:8x8x8", 512, 512, 4096, 4096 / 692,
         "MaxText documentation 0.2.0: 692 tokens per second and device; 1 sequence of each assumed",
     ),
+    # One batch of each device at a time, in several of which a step of llm-foundry adds up gradients.
+    of_mosaic("64 H100, MPT 70B", 64, 8 * 64, (80, 8192, 64, 50368), 1039),
+    of_mosaic("32 H100, MPT 30B", 32, 14 * 32, (48, 7168, 56, 50368), 2308),
+    of_megatron("128 A100, 7.5B, 4 tensor parallel", 512, (36, 4096, 32, 51200), 4, 128, 142e12),
+    of_megatron("256 A100, 18.4B, 8 tensor parallel", 1024, (40, 6144, 48, 51200), 8, 256, 135e12),
 )  # fmt: skip
 
 
@@ -80,8 +115,14 @@ def planned(train, row):
     from rabbet import planning
 
     sizes = dataclasses.replace(train.LARGE, batch=row.batch, length=row.length)
-    mesh = planning.topology(row.topology).mesh({"data": row.devices, "fsdp": 1, "model": 1})
-    step, arguments = train.plan(mesh, "fsdp", "all", sizes)
+    if row.model:
+        layers, width, heads, words = row.model
+        sizes = dataclasses.replace(
+            sizes, layers=layers, width=width, heads=heads, head=width // heads, hidden=4 * width, words=words
+        )
+    axes = {"data": row.devices // row.tensor, "fsdp": 1, "model": row.tensor}
+    mesh = planning.topology(row.topology).mesh(axes)
+    step, arguments = train.plan(mesh, "tensor" if row.tensor > 1 else "fsdp", "all", sizes)
     return planning.plan(step, *arguments), sizes
 
 
