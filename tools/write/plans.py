@@ -31,8 +31,8 @@ PUBLISHED = """
 
 The published time of a step should lie between `least` and `most`. The runs of MaxText and llm-foundry used a
 fused attention, which the example does not have. `errors` are those of `least`, `order` and `most`. The table
-of llm-foundry was read when its rows were added; nothing else was looked up again when this page was made. The
-numbers of parameters are those of the example.
+of llm-foundry was read when its rows were added; nothing else was looked up again when this page was made.
+The numbers of parameters are those of the example.
 
 The runs of llm-foundry and Megatron add up gradients over small batches where the example takes the batch at
 once, so its memory is larger than theirs. Megatron's times are counted from its formula of the operations
@@ -47,8 +47,8 @@ How long 162 sums of an array over all devices take in all, by the model of `rab
 
 
 class Row(NamedTuple):
-    """A plan. ``published`` are seconds of a step, of the ``source``. ``model``: layers, width, heads and words
-    of another one than the 70e9 parameters, whose weights are cut over ``tensor`` of the devices.
+    """A plan. ``published`` are seconds of a step, of the ``source``. ``model``: layers, width, heads and
+    words of another one than the 70e9 parameters, whose weights are cut over ``tensor`` of the devices.
     """
 
     what: str
@@ -70,9 +70,7 @@ def of_megatron(what, batch, model, tensor, devices, rate):
     operations = 96 * batch * length * layers * width**2 * more
     source = f"Narayanan and others 2021, arXiv:2104.04473, table 1: {rate / 1e12:.0f} TFLOP/s"
     topology = f"a100:{devices // 8}x8"
-    return Row(
-        what, topology, devices, batch, length, operations / devices / rate, source, model, tensor
-    )
+    return Row(what, topology, devices, batch, length, operations / devices / rate, source, model, tensor)
 
 
 def of_mosaic(what, devices, batch, model, tokens):
