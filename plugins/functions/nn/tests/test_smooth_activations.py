@@ -16,7 +16,7 @@ ENDS = [-np.inf, -1e30, -1e4, 1e4, 1e30, np.inf]
 LIMITS = [0, 0, 0, 1, 1, 1], [0] * 6, [0] * 6  # of the derivatives of order 1, 2, 3
 
 ORDERS = {
-    "reverse": (1, rb.grad),
+    "reverse": (1, lambda f: rb.grad(f)),
     "forward": (1, lambda f: rb.jacfwd(f)),
     "reverse over reverse": (2, lambda f: rb.grad(rb.grad(f))),
     "forward over reverse": (2, lambda f: rb.jacfwd(rb.grad(f))),

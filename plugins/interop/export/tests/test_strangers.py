@@ -49,6 +49,7 @@ def test_a_damaged_program_is_refused_or_computes(honest):
     assert refused
 
 
+@pytest.mark.needs("numpy")
 def test_changed_bits_of_an_artifact_are_refused_or_read():
     text = rb.jit(lambda x: (x @ x) + 1).lower(np.ones((3, 3), "f4")).as_text()
     content, refused = to_portable(text, stablehlo_versions().current), 0

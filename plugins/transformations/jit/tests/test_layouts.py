@@ -126,6 +126,7 @@ def test_auto_leaves_the_layout_open():
         with_layout_constraint(out, Layout.AUTO)
 
 
+@pytest.mark.needs("shard_map")
 def test_auto_places_nothing():
     here = rb.device_put(1.0).sharding
     for asked in (Format(Layout.AUTO), Format(Layout.AUTO, here)):
