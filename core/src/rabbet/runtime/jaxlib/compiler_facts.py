@@ -13,6 +13,8 @@ SINCE = {
     # A Fourier transform over several dimensions of what is cut over devices along others; before, it
     # may be refused unless each device has it whole.
     "fft of what is cut": (0, 11),
+    # Constraints on how a value lies in memory, of what is cut over devices; before, it is gathered for them.
+    "layouts of what is cut": (0, 11),
     # The word ``unreduced`` in shardings.
     "unreduced shardings": (0, 12),
     # Fast kernels on CPU of matrix products that give bfloat16; before, the fast ones give float32.

@@ -222,7 +222,7 @@ def test_what_stands_for_the_sharding_of_a_shape_counts():
         assert f.lower(spec).compile().input_shardings == ((on("x"),), {})
     with pytest.raises(ShardingError, match=r"ShapeDtypeStruct: sharding is .*, and no mesh is set"):
         f.lower(spec)
-    asked = layout.Format(layout.Layout.AUTO, on("x"))
+    asked = layout.Format(None, on("x"))
     compiled = f.lower(rb.ShapeDtypeStruct((16, 8), "float32", sharding=asked)).compile()
     assert compiled.input_formats[0][0] == layout.Format(layout.Layout((0, 1)), on("x"))
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rabbet.extend.native import compiler_has
 from rabbet.extend.primitive import Batched, Primitive
 
 if TYPE_CHECKING:
     from rabbet.extend.primitive import Op
     from rabbet.extend.rules import Site
+
+OF_PARTS = compiler_has("layouts of what is cut")
 
 layout_constraint = Primitive(
     "layout_constraint", lambda x, order: x, kinds=("linear",), operands=("x",),
@@ -18,7 +21,11 @@ layout_constraint = Primitive(
 
 @layout_constraint.rule("lower")
 def lower_layout_constraint(op: Site, x: str) -> str:
-    """What XLA's layout assignment reads, on every platform."""
+    """What XLA's layout assignment reads, on every platform; nothing where the compiler would gather a value
+    that is cut over devices for it.
+    """
+    if op.is_cut_up and not OF_PARTS:
+        return x
     order = (op["order"][::-1],)  # it lists the dimension with the smallest steps first
     (out,) = op.custom_call("LayoutConstraint", [x], [op.out], config="", layouts=(order, order))
     return out

@@ -168,7 +168,8 @@ def order_of(x: Any) -> tuple[int, ...]:
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """``x``, a pytree of arrays, laid out in memory in another order. Within a traced function the compiler
     is told to lay the value so; results of the function lie by rows all the same, unless ``out_shardings``
-    names a ``Format``. Derivatives lie in the order of their values. Values are the same in any order.
+    names a ``Format``. With jaxlib 0.10 the compiler is not told in programs that are cut up over devices: it
+    would gather the value. Derivatives lie in the order of their values. Values are the same in any order.
 
     Args:
       x: a pytree of arrays.
