@@ -7,7 +7,7 @@ It prints for each layout the last loss, how far the losses are from those on on
 device sends in a step, the memory that it needs, the time of a step, and the use of the machine (6 N D over
 the measured peak). The same step is planned for machines that one does not have:
 
-    rabbet plan examples/large/train.py --topology v5p:4x4x8 --mesh data=16,fsdp=4,model=2 --layout mixed
+    rabbet plan examples/large/train.py --topology v5p:8x8x16 --mesh data=1024 --layout fsdp --function large
     rabbet plan examples/large/train.py --topology h100:16x8 --mesh data=128 --layout fsdp --function large
 """
 
