@@ -14,6 +14,7 @@ from rabbet.messages.second_names import second_names
 from rabbet.messages.signal_errors import is_of_handler
 from rabbet.messages.source_positions import enter_scope, is_internal, leave_scope, short_path, stacklevel
 from rabbet.messages.tracebacks import WholeTraceback, hide_frames_of
+from rabbet.runtime.execution.dispatch import donating_parts
 from rabbet.runtime.execution.frames import FrameParts, offered_frame
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "WholeTraceback",
     "check_in_the_end",
     "comparable",
+    "donating_parts",
     "enter_scope",
     "exact_integers",
     "hide_frames_of",

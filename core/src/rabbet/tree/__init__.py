@@ -25,7 +25,7 @@ from rabbet.messages import tracebacks, tree_nodes
 from rabbet.tree import recursion_levels
 from rabbet.tree.tree_errors import depth_problem, difference, unsortable_keys, watched
 from rabbet.tree.registering import (
-    one_level, register_dataclass_node, register_node, registered, registry, static,
+    nodes, one_level, register_dataclass_node, register_node, registered, registry, static,
 )  # fmt: skip
 from rabbet.tree.structures import leaf_path, leaf_paths, parts_of_pair, tuple_of
 
@@ -43,8 +43,8 @@ _IsLeaf: TypeAlias = Callable[..., bool] | None
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "PyTreeDef", "SequenceKey", "all",
     "broadcast", "broadcast_prefix", "flatten", "flatten_with_path", "keystr", "leaf_path", "leaf_paths",
-    "leaves", "leaves_with_path", "map", "map_with_path", "one_level", "parts_of_pair", "reduce",
-    "reduce_associative",
+    "leaves", "leaves_with_path", "map", "map_with_path", "nodes", "one_level", "parts_of_pair",
+    "reduce", "reduce_associative",
     "register_dataclass_node", "register_node", "registered", "registry", "static", "structure",
     "transpose", "tuple_of",
     "unflatten",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,10 @@ registry = cpp.PyTreeRegistry(
 registry.__module__, registry.__name__ = "rabbet.tree", "registry"
 
 _sites = {}
+_apart: dict[type, tuple[Any, Any]] = {}
+nodes = types.MappingProxyType(_apart)
+"""How the classes are taken apart that were made nodes: ``(flatten, unflatten)`` for each, or for the classes
+of ``register_dataclass_node`` ``(data_fields, meta_fields)``, two tuples of names."""
 
 
 def register_node(
@@ -51,6 +56,7 @@ def register_node(
     """
     _refuse_second(cls)
     registry.register_node(cls, flatten, unflatten, flatten_with_keys)
+    _apart[cls] = flatten, unflatten
     _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
@@ -70,6 +76,7 @@ def register_dataclass_node(cls: type, data_fields: Sequence[str], meta_fields: 
     """
     _refuse_second(cls)
     registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
+    _apart[cls] = tuple(data_fields), tuple(meta_fields)
     _sites[cls] = source_positions.definition_site(skip="rabbet.tree")
 
 
@@ -164,4 +171,6 @@ def one_level(node: Any) -> Any:
     return keys, children, metadata
 
 
-__all__ = ["one_level", "register_dataclass_node", "register_node", "registered", "registry", "static"]
+__all__ = [
+    "nodes", "one_level", "register_dataclass_node", "register_node", "registered", "registry", "static",
+]  # fmt: skip

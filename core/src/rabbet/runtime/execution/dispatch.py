@@ -22,7 +22,8 @@ from rabbet.messages.tracebacks import fold_traceback, folds_itself
 from rabbet.program.context import context
 from rabbet.runtime.arrays import memory_exhausted
 from rabbet.runtime.arrays.array import Array
-from rabbet.runtime.execution import results
+from rabbet.runtime.execution import frames, results
+from rabbet.runtime.jaxlib import inside_callback, shared_memory
 
 if TYPE_CHECKING:
     from rabbet.rules.operator import Op
@@ -64,6 +65,8 @@ def runner(
       diagnose: ``(error, args) -> error``, what to raise where running it failed.
       single: return the only result itself. The function then has an attribute ``parts``, if the program
         reads all of its arguments, else ``reading``: the numbers of those that it reads, and its parts.
+        With either it has ``failed``: ``(error, args)`` does what the function does with what running the
+        parts raised.
     """
     handlers = [s.handler for s in specs]
     kept, every = lowering.kept, lowering.keeps_all
@@ -98,6 +101,12 @@ def runner(
                 raise diagnose(error, args) from None
         return again(args)
 
+    def failed(error: Exception, args: Any) -> Any:
+        # For who ran the program in the place of `run`, and has looked for exceptions of signal handlers.
+        if not memory_exhausted.made_room(error, device):
+            raise diagnose(error, args) from None
+        return again(args)
+
     def run_many(
         args: list[Value] | tuple[Value, ...],
     ) -> Any:  # what ``run`` does without a call of ``wrapped``
@@ -115,6 +124,7 @@ def runner(
         return again(args)
 
     def with_parts(run: Any, *parts: Any) -> Any:
+        run.failed = failed
         if every:
             run.parts = parts
         else:
@@ -147,6 +157,40 @@ def runner(
         return again(args)
 
     return with_parts(run_single, execute, handlers, only)
+
+
+def donating_parts(run: Any, places: list[int], refuse: Callable[[Any], None]) -> Any:
+    """What a frame needs to run ``run`` and delete the arguments at ``places`` afterwards, the attribute
+    ``donating`` of a function that does so (see ``FrameParts``); None where only that function can.
+
+    Args:
+      run: the runner of an ``Executable``, or what has its ``failed`` and ``captured``.
+      places: numbers of arguments.
+      refuse: ``(arrays)``, called where running failed, to say that an array was passed in two places.
+
+    Example:
+      >>> from rabbet.extend.backend import compile_program, lower_program
+      >>> from rabbet.extend.passes import stage
+      >>> from rabbet.extend.wrapping import donating_parts
+      >>> program = stage(lambda x: [lax.neg(x)], [rb.typeof(np.float32(1))]).jaxpr
+      >>> run = compile_program(lower_program(program, donated=[0])).runner(False, single=True)
+      >>> donating_parts(run, [0], lambda arrays: None).places
+      (0,)
+    """
+    go_on = getattr(run, "failed", None)
+    if go_on is None:
+        return None
+
+    def failed(error: Exception, args: Any) -> Any:
+        try:
+            return go_on(error, args)
+        except Exception:
+            refuse(args)
+            raise
+
+    return frames.DonatingParts(
+        tuple(places), known(run), failed, shared_memory.seen, inside_callback.running
+    )
 
 
 def operations(first: Callable[..., Any], with_number: Callable[..., Any]) -> Callable[..., Any]:
@@ -312,4 +356,4 @@ def function(
     return folds_itself(call)
 
 
-__all__ = ["function", "known", "operations", "runner", "unary"]
+__all__ = ["donating_parts", "function", "known", "operations", "runner", "unary"]

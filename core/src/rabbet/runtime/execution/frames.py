@@ -7,10 +7,14 @@ and returns a callable, or None where it has none for them.
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rabbet.config import config
+from rabbet.messages.source_positions import stacklevel
 from rabbet.program.context import context
 
 
@@ -51,6 +55,9 @@ class FrameParts(NamedTuple):
         the program of a ``reading`` may get it. None where everything is converted.
       context: has the ``interpreter`` of the thread.
 
+    What offers a frame has an attribute ``parts_version``, that of the ``FrameParts`` for which it was
+    written: with another one it is not asked.
+
     Example:
       >>> from rabbet.extend.wrapping import FrameParts
       >>> FrameParts._fields[:3]
@@ -74,6 +81,32 @@ class FrameParts(NamedTuple):
     unread: set[int] | None = None
     later: Callable[..., Any] | None = None
     context: Any = context
+
+
+VERSION = 2
+"""Of ``FrameParts``: count on where what was written for the parts before would go wrong with these."""
+FrameParts.version = VERSION  # type: ignore[attr-defined]
+
+
+class DonatingParts(NamedTuple):
+    """What ``run`` of ``FrameParts`` is made of, as its attribute ``donating``, for a program that takes the
+    memory of arguments: for a frame that runs it and then calls ``delete`` of the ``raw`` of each.
+
+    Attributes:
+      places: of the arguments that are deleted.
+      known: a tuple of four as in ``programs``, for the program alone.
+      failed: ``(error, arrays)`` does the rest where running it raised an Exception: it raises what is to be
+        told, or gives the result of another attempt.
+      shared: a list; while there is something in it, arrays may have the memory of others: then ``run`` is to
+        be called.
+      callbacks: has ``depth``: where it is not 0, arrays are deleted by their own ``delete``.
+    """
+
+    places: tuple[int, ...]
+    known: tuple[Any, ...]
+    failed: Callable[..., Any]
+    shared: list[Any]
+    callbacks: Any
 
 
 class LoopParts(NamedTuple):
@@ -130,10 +163,35 @@ def offered_frame(parts: FrameParts) -> Any:
     """
     if config.native:
         for offer in _find():
+            if getattr(offer, "parts_version", None) != VERSION:
+                tell_of_versions(offer)
+                continue
             frame = offer(parts)
             if frame is not None:
                 return frame
     return None
 
 
-__all__ = ["FrameParts", "LoopParts", "find_frames", "offered_frame"]
+@functools.cache
+def tell_of_versions(offer: Any) -> None:
+    """Warn, once for each, of what offers frames and was written for another version of their parts."""
+    name = str(getattr(offer, "__module__", offer)).partition(".")[0].replace("_", "-")
+    theirs = getattr(offer, "parts_version", "none")
+    warnings.warn(
+        f"{name} {version_of(name)} makes calls from parts of version {theirs}, and rabbet-core "
+        f"{version_of('rabbet-core')} has version {VERSION}: calls of compiled functions are made "
+        f"in Python, as without {name}\n"
+        f"  to fix: install both of one release, pip install -U {name} rabbet-core",
+        RuntimeWarning,
+        stacklevel=stacklevel(),
+    )
+
+
+def version_of(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+__all__ = ["DonatingParts", "FrameParts", "LoopParts", "find_frames", "offered_frame"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # An attribute that jaxlib's arrays carry where they share memory: a list of `Memory`.
 MARK = "_rabbet_shares"
-_seen: list = []  # empty until the first arrays share memory: then nobody has to look
+seen: list = []  # empty until the first arrays share memory: then nobody has to look
 
 
 class Memory:
@@ -35,7 +35,7 @@ class Memory:
 
 def share(raws: list[Any]) -> None:
     """Say that `raws` share memory with each other, and with whatever they shared it with before."""
-    _seen[:] = [True]
+    seen[:] = [True]
     found = {id(memory): memory for raw in raws for memory in getattr(raw, MARK, ())}
     memories = list(found.values()) or [Memory()]
     for memory in memories:
@@ -58,7 +58,7 @@ def lend(raw: Any) -> None:
 
 def is_shared(raw: Any) -> bool:
     """Whether another raw array that is alive has the memory of `raw`, or some of it."""
-    if not _seen:
+    if not seen:
         return False
     holders = [holder() for memory in getattr(raw, MARK, ()) for holder in memory.holders]
     return any(other is not None and other is not raw for other in holders)
@@ -89,7 +89,7 @@ def to_donate(arrays: list[Value] | tuple[Value, ...], donated: list[int]) -> li
       >>> to_donate([x], [0])[0] is x
       True
     """
-    if not _seen or not any(is_shared(arrays[i].raw) for i in donated):
+    if not seen or not any(is_shared(arrays[i].raw) for i in donated):
         return arrays
     given = list(arrays)
     for i in donated:

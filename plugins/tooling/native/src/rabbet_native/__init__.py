@@ -12,26 +12,31 @@ from __future__ import annotations
 import functools
 import importlib
 import sysconfig
+import warnings
 from typing import Any
 
 from rabbet import Array, tree
 from rabbet.extend.functions import fold_traceback
-from rabbet.extend.wrapping import FrameParts, is_of_handler, wraps
+from rabbet.extend.wrapping import FrameParts, is_of_handler, stacklevel, wraps
 
 __all__ = ["frame", "is_compiled"]
 
-TUPLE, LIST, DICT, NOTHING = range(4)  # as in _frames.c
+TUPLE, LIST, DICT, NOTHING, NAMED, FIELDS, CUSTOM = range(7)  # as in _arrays.h
 LEAF = tree.structure(0)
+PARTS = 2  # the version of FrameParts for which all of this was written
 
 
 def frame(parts: FrameParts) -> Any:
     """A frame in C for the parts of a compiled function; None where there is no library."""
-    library = the_library()
+    library = the_library() if getattr(FrameParts, "version", None) == PARTS else None
     if library is None or parts.convert is None:
         return None
     offered = parts._asdict()
     function = offered.pop("function")
     return wraps(function)(library.Frame(**offered))
+
+
+frame.parts_version = PARTS  # type: ignore[attr-defined]  # a core with other parts does not ask
 
 
 def is_compiled() -> bool:
@@ -54,8 +59,18 @@ def the_library() -> Any:
         library = importlib.import_module("rabbet_native._frames")
     except ImportError:
         return None
+    if getattr(library, "PARTS", None) != PARTS:
+        warnings.warn(
+            f"rabbet-native's library {library.__file__} was not compiled from the sources beside it: "
+            "calls of compiled functions are made in Python\n  to fix: install rabbet-native again",
+            RuntimeWarning,
+            stacklevel=stacklevel(),
+        )
+        return None
     flatten, give_back = tree.registry.flatten, tree.recursion_levels.give_back
-    library.setup(Array, raised_by_handler, fold_traceback, shape_of, shape_of_form, flatten, give_back)
+    library.setup(
+        Array, raised_by_handler, fold_traceback, shape_of, shape_of_form, flatten, give_back, tree.nodes
+    )
     return library
 
 
@@ -71,12 +86,13 @@ def raised_by_handler(error: Exception) -> bool:
 
 
 def shape_of(pair: tuple[Any, ...]) -> tuple[Any, ...]:
-    """``(shape, programs, structure)`` for a pair of a structure of arguments and its programs; the shape is
-    None where the structure has other nodes than those which C knows.
+    """``(shape, programs, structure, calls)`` for a pair of a structure of arguments and its programs; the
+    shape is None where the structure has other nodes than those which C knows, and ``calls`` says whether it
+    calls functions that take nodes apart.
     """
     structure, programs = pair
     shape = shaped(structure)
-    return None if shape is False else shape, programs, structure
+    return None if shape is False else shape, programs, structure, shape is not False and calls(shape)
 
 
 def shaped(structure: Any) -> Any:
@@ -86,12 +102,35 @@ def shaped(structure: Any) -> Any:
     node = structure.node_data()
     if node is None:  # nothing at all
         return NOTHING, (), ()
-    kind, keys = node
-    kinds = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
+    known = kind_of(*node)
     children = tuple([shaped(child) for child in structure.children()])
-    if kind not in kinds or False in [child for child in children if child is False]:
+    if known is None or False in [child for child in children if child is False]:
         return False
-    return kinds[kind], children, tuple(keys) if kind is dict else ()
+    kind, keys = known
+    return kind, children, keys
+
+
+def kind_of(cls: type, data: Any) -> tuple[int, tuple[Any, ...]] | None:
+    """The kind of a node, and what C has to know of it beside its children; None for one that it does not
+    know.
+    """
+    kinds = {tuple: TUPLE, list: LIST, type(None): NOTHING}
+    if cls is dict:
+        return DICT, tuple(data)
+    if cls in kinds:
+        return kinds[cls], ()
+    if cls not in tree.nodes:
+        is_named = issubclass(cls, tuple) and hasattr(cls, "_fields")
+        return (NAMED, (cls, len(tree.nodes))) if is_named else None
+    apart, together = tree.nodes[cls]
+    if callable(apart):
+        return CUSTOM, (cls, apart, data, together)
+    return FIELDS, (cls, apart, together, tuple(data), (*apart, *together))
+
+
+def calls(shape: Any) -> bool:
+    """Whether a shape has nodes that functions take apart."""
+    return shape is not None and (shape[0] == CUSTOM or any(map(calls, shape[1])))
 
 
 def shape_of_form(assemble: Any) -> Any:

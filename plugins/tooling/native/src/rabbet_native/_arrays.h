@@ -3,16 +3,18 @@
 #include <Python.h>
 #include <structmember.h>
 
-#define FEW 32        /* leaves that need no memory of their own */
-#define MOST_SHAPES 8 /* structures that are tried one by one */
+#define FEW 32         /* leaves that need no memory of their own */
+#define MOST_SHAPES 8  /* structures that are tried one by one */
+#define MOST_CALLING 2 /* of those, with classes whose users take them apart */
 
-enum { TUPLE, LIST, DICT, NOTHING };
+enum { TUPLE, LIST, DICT, NOTHING, NAMED, FIELDS, CUSTOM };
 
 static PyTypeObject *array_type, *spec_type;
 static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
-static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back;
+static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back, *nodes;
 static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
 static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes, *s_spec, *s_raw, *s_array;
+static PyObject *s_donating, *s_delete;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
@@ -169,69 +171,12 @@ static inline int leaves_add(Frame *f, Leaves *leaves, PyObject *x)
     return 1;
 }
 
-/* Collect the leaves of what has a shape: 1, 0 where it has another one, -1. A shape is None for a leaf, else
-   (kind, children, keys). */
-static int collect(Frame *f, Leaves *leaves, PyObject *shape, PyObject *x)
+static PyObject *as_list(Leaves *leaves)
 {
-    if (shape == Py_None)
-        return leaves_add(f, leaves, x);
-    PyObject *children = PyTuple_GET_ITEM(shape, 1);
-    Py_ssize_t count = PyTuple_GET_SIZE(children);
-    switch (PyLong_AsLong(PyTuple_GET_ITEM(shape, 0))) {
-    case TUPLE:
-        if (!PyTuple_CheckExact(x) || PyTuple_GET_SIZE(x) != count)
-            return 0;
-        for (Py_ssize_t i = 0; i < count; i++) {
-            int found = collect(f, leaves, PyTuple_GET_ITEM(children, i), PyTuple_GET_ITEM(x, i));
-            if (found <= 0)
-                return found;
-        }
-        return 1;
-    case LIST:
-        if (!PyList_CheckExact(x) || PyList_GET_SIZE(x) != count)
-            return 0;
-        for (Py_ssize_t i = 0; i < count; i++) {
-            if (i >= PyList_GET_SIZE(x)) /* converting a number may run what changes it */
-                return 0;
-            PyObject *item = Py_NewRef(PyList_GET_ITEM(x, i));
-            int found = collect(f, leaves, PyTuple_GET_ITEM(children, i), item);
-            Py_DECREF(item);
-            if (found <= 0)
-                return found;
-        }
-        return 1;
-    case DICT:
-        if (!PyDict_CheckExact(x) || PyDict_GET_SIZE(x) != count)
-            return 0;
-        for (Py_ssize_t i = 0; i < count; i++) {
-            PyObject *item = PyDict_GetItemWithError(x, PyTuple_GET_ITEM(PyTuple_GET_ITEM(shape, 2), i));
-            if (item == NULL)
-                return PyErr_Occurred() ? -1 : 0;
-            Py_INCREF(item);
-            int found = collect(f, leaves, PyTuple_GET_ITEM(children, i), item);
-            Py_DECREF(item);
-            if (found <= 0)
-                return found;
-        }
-        return 1;
-    case NOTHING:
-        return x == Py_None;
-    }
-    return 0;
-}
-
-/* Collect from the arguments of a call, which are no tuple yet. */
-static int collect_arguments(Frame *f, Leaves *leaves, PyObject *shape, PyObject *const *args, Py_ssize_t count)
-{
-    PyObject *children = PyTuple_GET_ITEM(shape, 1);
-    if (PyTuple_GET_SIZE(children) != count)
-        return 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        int found = collect(f, leaves, PyTuple_GET_ITEM(children, i), args[i]);
-        if (found <= 0)
-            return found;
-    }
-    return 1;
+    PyObject *list = PyList_New(leaves->count);
+    for (Py_ssize_t i = 0; list != NULL && i < leaves->count; i++)
+        PyList_SET_ITEM(list, i, Py_NewRef(leaves->at[i]));
+    return list;
 }
 
 /* The program for these arrays, with a reference; NULL where there is none, or with an exception. */
@@ -305,101 +250,4 @@ static PyObject *new_array(PyObject *raw, PyObject *spec)
     SLOT(array, at_spec) = Py_NewRef(spec);
     SLOT(array, at_aval) = aval;
     return array;
-}
-
-/* Put arrays together as a shape says; takes them out of `*next` on. */
-static PyObject *put_together(PyObject *shape, PyObject ***next)
-{
-    if (shape == Py_None) {
-        PyObject *leaf = **next;
-        **next = NULL;
-        ++*next;
-        return leaf;
-    }
-    PyObject *children = PyTuple_GET_ITEM(shape, 1), *made = NULL;
-    Py_ssize_t count = PyTuple_GET_SIZE(children);
-    long kind = PyLong_AsLong(PyTuple_GET_ITEM(shape, 0));
-    if (kind == NOTHING)
-        return Py_NewRef(Py_None);
-    made = kind == TUPLE ? PyTuple_New(count) : kind == LIST ? PyList_New(count) : PyDict_New();
-    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
-        PyObject *child = put_together(PyTuple_GET_ITEM(children, i), next);
-        int failed = child == NULL;
-        if (failed)
-            ;
-        else if (kind == TUPLE)
-            PyTuple_SET_ITEM(made, i, child);
-        else if (kind == LIST)
-            PyList_SET_ITEM(made, i, child);
-        else {
-            failed = PyDict_SetItem(made, PyTuple_GET_ITEM(PyTuple_GET_ITEM(shape, 2), i), child) < 0;
-            Py_DECREF(child);
-        }
-        if (failed)
-            Py_CLEAR(made);
-    }
-    return made;
-}
-
-/* The result made of the raw arrays of a program, as `build` says; its `form` is a list of placements, of what
-   puts arrays together, and of the shape of that, None where nobody has asked. */
-static PyObject *results_of(PyObject *build, PyObject *raws)
-{
-    PyObject *form = PyObject_GetAttr(build, s_form);
-    if (form == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return NULL;
-        PyErr_Clear();
-        return PyObject_CallOneArg(build, raws);
-    }
-    PyObject *specs = PyList_GET_ITEM(form, 0), *assemble = PyList_GET_ITEM(form, 1), *out = NULL;
-    Py_ssize_t count = PyList_GET_SIZE(specs), made = 0;
-    if (PyList_GET_SIZE(raws) != count) {
-        Py_DECREF(form);
-        return PyObject_CallOneArg(build, raws);
-    }
-    PyObject *few[FEW], **arrays = few;
-    if (count > FEW && (arrays = PyMem_Malloc(count * sizeof(PyObject *))) == NULL) {
-        Py_DECREF(form);
-        return PyErr_NoMemory();
-    }
-    PyObject *shape = PyList_GET_ITEM(form, 2);
-    if (shape == Py_None) {
-        shape = PyObject_CallOneArg(shape_of_form, assemble);
-        if (shape == NULL)
-            goto end;
-        PyList_SetItem(form, 2, shape);
-    }
-    for (; made < count; made++) {
-        arrays[made] = new_array(PyList_GET_ITEM(raws, made), PyList_GET_ITEM(specs, made));
-        if (arrays[made] == NULL)
-            goto end;
-    }
-    if (shape == (PyObject *)&PyTuple_Type) {
-        out = PyTuple_New(count);
-        if (out != NULL)
-            for (Py_ssize_t i = 0; i < count; i++)
-                PyTuple_SET_ITEM(out, i, Py_NewRef(arrays[i]));
-    }
-    else if (PyTuple_Check(shape)) {
-        PyObject **next = arrays;
-        out = put_together(shape, &next);
-    }
-    else {
-        PyObject *list = PyList_New(count);
-        if (list != NULL) {
-            for (Py_ssize_t i = 0; i < count; i++)
-                PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
-            out = shape == (PyObject *)&PyList_Type ? Py_NewRef(list)
-                                                    : PyObject_CallOneArg(shape == Py_False ? assemble : shape, list);
-            Py_DECREF(list);
-        }
-    }
-end:
-    for (Py_ssize_t i = 0; i < made; i++)
-        Py_XDECREF(arrays[i]);
-    if (arrays != few)
-        PyMem_Free(arrays);
-    Py_DECREF(form);
-    return out;
 }

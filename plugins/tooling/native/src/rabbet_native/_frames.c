@@ -5,25 +5,29 @@
    are neither arrays, numbers nor pytrees of both.
 */
 #include "_arrays.h"
-#include "_loops.h"
+#include "_shapes.h"
 #include "_pytrees.h"
-
-static PyObject *as_list(Leaves *leaves)
-{
-    PyObject *list = PyList_New(leaves->count);
-    for (Py_ssize_t i = 0; list != NULL && i < leaves->count; i++)
-        PyList_SET_ITEM(list, i, Py_NewRef(leaves->at[i]));
-    return list;
-}
+#include "_loops.h"
+#include "_donations.h"
 
 /* Run a program on arrays: `found` is a `Known` of rabbet.runtime.execution.dispatch. */
 static PyObject *run(PyObject *found, Leaves *leaves)
 {
-    PyObject *captured = NULL, *reading = NULL, *arrays = NULL, *known = found, *kept = NULL, *out = NULL;
+    PyObject *captured = NULL, *reading = NULL, *donating = NULL, *arrays = NULL, *known = found, *kept = NULL;
+    PyObject *out = NULL;
     if (PyTuple_GET_ITEM(found, 0) == Py_None && PyTuple_GET_ITEM(found, 2) == Py_None) {
-        captured = attribute_of(PyTuple_GET_ITEM(found, 3), s_captured);
-        if (captured == NULL && PyErr_Occurred())
+        int gives = is_donating(found, leaves);
+        if (gives < 0)
             return NULL;
+        if (gives) {
+            donating = Py_NewRef(attribute_of(PyTuple_GET_ITEM(found, 3), s_donating));
+            known = DONATING(KNOWN);
+        }
+    }
+    if (PyTuple_GET_ITEM(known, 0) == Py_None && PyTuple_GET_ITEM(known, 2) == Py_None) {
+        captured = attribute_of(PyTuple_GET_ITEM(known, 3), s_captured);
+        if (captured == NULL && PyErr_Occurred())
+            goto end;
         if (is_captured(captured)) {
             Py_INCREF(captured);
             arrays = PyTuple_GET_ITEM(captured, 0);
@@ -72,7 +76,11 @@ static PyObject *run(PyObject *found, Leaves *leaves)
             else
                 PyErr_SetString(PyExc_SystemError, "a program without its result");
             Py_DECREF(results);
-            goto end;
+            goto given_up;
+        }
+        if (donating != NULL && !last) { /* what was donated may be gone: the error is what there is to tell */
+            out = donation_failed(donating, leaves);
+            goto given_up;
         }
         if (last || !another_way()) /* else run it again: it says what is wrong with the arguments */
             goto end;
@@ -82,94 +90,62 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         out = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 3), list);
         Py_DECREF(list);
     }
+    goto end;
+given_up:
+    if (donating != NULL && out != NULL && give_up(donating, leaves) < 0)
+        Py_CLEAR(out);
 end:
+    Py_XDECREF(donating);
     Py_XDECREF(reading);
     Py_XDECREF(captured);
     return out;
 }
 
-static PyObject *go_on(PyObject *function, PyObject *const *args, Py_ssize_t count, int with_kwargs)
+static PyObject *slowly(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    PyObject *out = NULL, *kwargs = NULL, *tuple = as_tuple(args, count);
-    if (tuple == NULL)
-        return NULL;
-    if (!with_kwargs)
-        out = PyObject_CallOneArg(function, tuple);
-    else if ((kwargs = PyDict_New()) != NULL)
-        out = PyObject_CallFunctionObjArgs(function, tuple, kwargs, NULL);
-    Py_XDECREF(kwargs);
-    Py_DECREF(tuple);
-    return out;
-}
-
-static PyObject *with_names(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
-{
-    PyObject *out = NULL, *kwargs = PyDict_New(), *tuple = as_tuple(args, count), *both = NULL, *found = NULL;
-    Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
-    if (kwargs == NULL || tuple == NULL)
-        goto end;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++)
-        if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[count + i]) < 0)
-            goto end;
-    if (f->named != Py_None && PyList_GET_SIZE(f->named_shapes) > 0) {
-        both = PyTuple_Pack(2, tuple, kwargs);
-        if (both == NULL)
-            goto end;
-        int known = in_pytrees(f, f->named, f->named_shapes, NULL, 0, both, &leaves, &found);
-        if (known < 0 && !another_way())
-            goto end;
-        if (known > 0 && found != NULL) {
-            out = run(found, &leaves);
-            goto end;
-        }
-    }
-    out = PyObject_CallFunctionObjArgs(f->slowly, tuple, kwargs, NULL);
-end:
-    leaves_clear(&leaves);
-    Py_XDECREF(found);
-    Py_XDECREF(both);
+    Given all = {.args = args, .count = count, .names = names, .pair = 1};
+    PyObject *tuple = as_tuple(args, count), *kwargs = tuple == NULL ? NULL : as_dict(&all), *out = NULL;
+    if (kwargs != NULL)
+        out = PyObject_CallFunctionObjArgs(f->slowly, tuple, kwargs, NULL);
     Py_XDECREF(kwargs);
     Py_XDECREF(tuple);
     return out;
 }
 
-/* A call of a function that has static arguments. */
-static PyObject *with_statics(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
+static PyObject *of_others(Frame *f, PyObject *const *args, Py_ssize_t count)
 {
-    PyObject *out = NULL, *tuple = as_tuple(args, count), *kwargs = PyDict_New(), *known = NULL, *found = NULL;
-    PyObject *values = NULL, *others = NULL;
-    Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
-    if (tuple == NULL || kwargs == NULL)
-        goto end;
-    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++)
-        if (PyDict_SetItem(kwargs, PyTuple_GET_ITEM(names, i), args[count + i]) < 0)
-            goto end;
-    int is_known = PyDict_GET_SIZE(f->fixed) == 0 ? 0 : split(f, args, count, kwargs, &values, &others);
+    PyObject *tuple = as_tuple(args, count), *out = tuple == NULL ? NULL : PyObject_CallOneArg(f->of_others, tuple);
+    Py_XDECREF(tuple);
+    return out;
+}
+
+/* A call with names of arguments. */
+static int with_names(Frame *f, Given *given, Leaves *leaves, PyObject **found)
+{
+    if (f->named == Py_None || PyList_GET_SIZE(f->named_shapes) == 0)
+        return 0;
+    return in_pytrees(f, f->named, f->named_shapes, given, leaves, found);
+}
+
+/* A call of a function that has static arguments. */
+static int with_statics(Frame *f, Given *given, Leaves *leaves, PyObject **found)
+{
+    PyObject *values = NULL, *known = NULL, *shapes = NULL;
+    int is_known = PyDict_GET_SIZE(f->fixed) == 0 ? 0 : split(f, given, &values);
     if (is_known > 0) {
         known = PyDict_GetItemWithError(f->fixed, values);
         Py_XINCREF(known);
         is_known = known != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
     }
     if (is_known > 0) {
-        PyObject *shapes = shapes_of(known);
-        is_known = shapes == NULL ? -1 : in_pytrees(f, known, shapes, NULL, 0, others, &leaves, &found);
-        Py_XDECREF(shapes);
+        shapes = shapes_of(known);
+        is_known = shapes == NULL ? -1 : in_pytrees(f, known, shapes, given, leaves, found);
     }
-    if (is_known < 0 && !another_way())
-        goto end;
-    if (is_known > 0 && found != NULL)
-        out = run(found, &leaves);
-    else
-        out = PyObject_CallFunctionObjArgs(f->slowly, tuple, kwargs, NULL);
-end:
-    leaves_clear(&leaves);
-    Py_XDECREF(found);
+    Py_XDECREF(shapes);
     Py_XDECREF(known);
     Py_XDECREF(values);
-    Py_XDECREF(others);
-    Py_XDECREF(kwargs);
-    Py_XDECREF(tuple);
-    return out;
+    Py_CLEAR(given->moving);
+    return is_known;
 }
 
 static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -180,15 +156,18 @@ static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObjec
     Py_DECREF(interpreter); /* compared, and nothing else */
     if (interpreter != f->evaluation)
         return PyObject_Vectorcall(f->traced, args, count, names);
-    if (f->fixed != Py_None)
-        return with_statics(f, args, count, names);
-    if (names != NULL && PyTuple_GET_SIZE(names) > 0)
-        return with_names(f, args, count, names);
+    if (names != NULL && PyTuple_GET_SIZE(names) == 0)
+        names = NULL;
     PyObject *found = NULL, *out = NULL;
     Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
+    Given given = {.args = args, .count = count, .names = names, .pair = names != NULL || f->fixed != Py_None};
     int known = 1;
-    if (f->trees != Py_None && PyList_GET_SIZE(f->tree_shapes) > 0)
-        known = in_pytrees(f, f->trees, f->tree_shapes, args, count, NULL, &leaves, &found);
+    if (f->fixed != Py_None)
+        known = with_statics(f, &given, &leaves, &found);
+    else if (names != NULL)
+        known = with_names(f, &given, &leaves, &found);
+    else if (f->trees != Py_None && PyList_GET_SIZE(f->tree_shapes) > 0)
+        known = in_pytrees(f, f->trees, f->tree_shapes, &given, &leaves, &found);
     else {
         for (Py_ssize_t i = 0; known > 0 && i < count; i++)
             known = leaves_add(f, &leaves, args[i]);
@@ -201,7 +180,7 @@ static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObjec
     if (known > 0 && found != NULL)
         out = run(found, &leaves);
     else if (known >= 0 || another_way())
-        out = known > 0 ? go_on(f->slowly, args, count, 1) : go_on(f->of_others, args, count, 0);
+        out = given.pair || known > 0 ? slowly(f, args, count, names) : of_others(f, args, count);
     leaves_clear(&leaves);
     Py_XDECREF(found);
     return out;
@@ -334,9 +313,9 @@ static PyType_Spec frame_spec = {"rabbet_native._frames.Frame", sizeof(Frame), 0
 
 static PyObject *setup(PyObject *self, PyObject *args)
 {
-    PyObject *array, *handler, *folding, *shape, *form, *flattens, *gives_back;
-    if (!PyArg_ParseTuple(args, "O!OOOOOO", &PyType_Type, &array, &handler, &folding, &shape, &form, &flattens,
-                          &gives_back))
+    PyObject *array, *handler, *folding, *shape, *form, *flattens, *gives_back, *registered;
+    if (!PyArg_ParseTuple(args, "O!OOOOOOO", &PyType_Type, &array, &handler, &folding, &shape, &form, &flattens,
+                          &gives_back, &registered))
         return NULL;
     if ((at_raw = offset_in(array, "raw")) < 0 || (at_spec = offset_in(array, "spec")) < 0 ||
         (at_aval = offset_in(array, "aval")) < 0)
@@ -347,6 +326,7 @@ static PyObject *setup(PyObject *self, PyObject *args)
     Py_XSETREF(shape_of_form, Py_NewRef(form));
     Py_XSETREF(flatten, Py_NewRef(flattens));
     Py_XSETREF(give_back, Py_NewRef(gives_back));
+    Py_XSETREF(nodes, Py_NewRef(registered));
     Py_XSETREF(array_type, (PyTypeObject *)Py_NewRef(array));
     Py_RETURN_NONE;
 }
@@ -362,7 +342,7 @@ static PyObject *execute(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS,
-     "setup(Array, by_handler, fold, shape_of, shape_of_form, flatten, give_back): what frames make and call; once."},
+     "setup(Array, by_handler, fold, shape_of, shape_of_form, flatten, give_back, nodes): what frames make and call."},
     {"execute", execute, METH_VARARGS, "execute(function, raws): as a frame runs a program."},
     {NULL}};
 
@@ -370,30 +350,23 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_frames", "Frame
 
 PyMODINIT_FUNC PyInit__frames(void)
 {
-    s_interpreter = PyUnicode_InternFromString("interpreter");
-    s_traced_key = PyUnicode_InternFromString("traced_key");
-    s_consume = PyUnicode_InternFromString("consume_with_handlers");
-    s_form = PyUnicode_InternFromString("form");
-    s_aval = PyUnicode_InternFromString("aval");
-    s_captured = PyUnicode_InternFromString("captured");
-    s_steady = PyUnicode_InternFromString("steady");
-    s_sure = PyUnicode_InternFromString("sure");
-    s_table = PyUnicode_InternFromString("table");
-    s_depth = PyUnicode_InternFromString("depth");
-    s_is_ready = PyUnicode_InternFromString("is_ready");
-    s_is_deleted = PyUnicode_InternFromString("is_deleted");
-    s_reading = PyUnicode_InternFromString("reading");
-    s_shapes = PyUnicode_InternFromString("shapes");
-    s_spec = PyUnicode_InternFromString("spec");
-    s_raw = PyUnicode_InternFromString("raw");
-    s_array = PyUnicode_InternFromString("array");
-    if (!s_interpreter || !s_traced_key || !s_consume || !s_form || !s_aval || !s_captured || !s_steady || !s_sure ||
-        !s_table || !s_depth || !s_is_ready || !s_is_deleted || !s_reading || !s_shapes || !s_spec || !s_raw ||
-        !s_array)
-        return NULL;
+    static struct {
+        PyObject **name;
+        const char *text;
+    } names[] = {{&s_interpreter, "interpreter"}, {&s_traced_key, "traced_key"}, {&s_consume, "consume_with_handlers"},
+                 {&s_form, "form"},               {&s_aval, "aval"},             {&s_captured, "captured"},
+                 {&s_steady, "steady"},           {&s_sure, "sure"},             {&s_table, "table"},
+                 {&s_depth, "depth"},             {&s_is_ready, "is_ready"},     {&s_is_deleted, "is_deleted"},
+                 {&s_reading, "reading"},         {&s_shapes, "shapes"},         {&s_spec, "spec"},
+                 {&s_raw, "raw"},                 {&s_array, "array"},           {&s_donating, "donating"},
+                 {&s_delete, "delete"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if ((*names[i].name = PyUnicode_InternFromString(names[i].text)) == NULL)
+            return NULL;
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&frame_spec);
-    if (module == NULL || type == NULL || PyModule_AddObject(module, "Frame", type) < 0)
+    if (module == NULL || type == NULL || PyModule_AddObject(module, "Frame", type) < 0 ||
+        PyModule_AddIntConstant(module, "PARTS", 2) < 0) /* as in __init__.py */
         return NULL;
     return module;
 }

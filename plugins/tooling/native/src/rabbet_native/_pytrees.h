@@ -64,14 +64,39 @@ end:
     return same;
 }
 
+static PyObject *as_dict(Given *g)
+{
+    PyObject *dict = PyDict_New();
+    for (Py_ssize_t i = 0; dict != NULL && g->names != NULL && i < PyTuple_GET_SIZE(g->names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(g->names, i);
+        if (!is_among(g->statics, name) && PyDict_SetItem(dict, name, g->args[g->count + i]) < 0)
+            Py_CLEAR(dict);
+    }
+    return dict;
+}
+
+/* What was given as Python's objects: a tuple, or a pair of one and a dict. */
+static PyObject *as_object(Given *g)
+{
+    PyObject *positions = PyTuple_New(count_of_positions(g));
+    for (Py_ssize_t i = 0; positions != NULL && i < PyTuple_GET_SIZE(positions); i++)
+        PyTuple_SET_ITEM(positions, i, Py_NewRef(at_position(g, i)));
+    if (positions == NULL || !g->pair)
+        return positions;
+    PyObject *dict = as_dict(g), *both = dict == NULL ? NULL : PyTuple_Pack(2, positions, dict);
+    Py_XDECREF(dict);
+    Py_DECREF(positions);
+    return both;
+}
+
 /* Find the leaves of arguments in pytrees, and with them the program. 1 with `*found`, 0 where no structure
-   that is known is that of the call, -1. `named` is the pair of args and kwargs, or NULL. `*found` is NULL where
-   the structure is known and the program is not. `shapes` are those of `trees`: pairs of a structure and its
-   programs, of which we make (shape, programs, structure). */
-static int in_pytrees(Frame *f, PyObject *trees, PyObject *shapes, PyObject *const *args, Py_ssize_t count,
-                      PyObject *named, Leaves *leaves, PyObject **found)
+   that is known is that of the call, -1. `*found` is NULL where the structure is known and the program is not.
+   `shapes` are those of `trees`: pairs of a structure and its programs, of which we make (shape, programs,
+   structure, whether the shape calls functions of users). Those are called for few shapes only. */
+static int in_pytrees(Frame *f, PyObject *trees, PyObject *shapes, Given *given, Leaves *leaves, PyObject **found)
 {
     int others = PyList_GET_SIZE(shapes) > MOST_SHAPES; /* whether there are some that jaxlib has to find */
+    int calls = 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shapes) && i < MOST_SHAPES; i++) {
         PyObject *item = Py_NewRef(PyList_GET_ITEM(shapes, i));
         if (PyTuple_GET_SIZE(item) == 2) {
@@ -87,10 +112,9 @@ static int in_pytrees(Frame *f, PyObject *trees, PyObject *shapes, PyObject *con
             PyList_SetItem(shapes, i, known);
         }
         PyObject *shape = PyTuple_GET_ITEM(item, 0);
-        others |= shape == Py_None;
-        int same = shape == Py_None ? 0
-                   : named != NULL  ? collect(f, leaves, shape, named)
-                                    : collect_arguments(f, leaves, shape, args, count);
+        int left_out = shape == Py_None || (PyTuple_GET_ITEM(item, 3) == Py_True && ++calls > MOST_CALLING);
+        others |= left_out;
+        int same = left_out ? 0 : collect_given(f, leaves, shape, given);
         if (same > 0) {
             *found = look_up(f, PyTuple_GET_ITEM(item, 1), leaves);
             if (i > 0 && i < PyList_GET_SIZE(shapes) && PyList_GET_ITEM(shapes, i) == item) {
@@ -108,11 +132,9 @@ static int in_pytrees(Frame *f, PyObject *trees, PyObject *shapes, PyObject *con
     }
     if (!others)
         return 0;
-    if (named != NULL)
-        return by_structure(f, trees, named, leaves, found);
-    PyObject *given = as_tuple(args, count);
-    int same = given == NULL ? -1 : by_structure(f, trees, given, leaves, found);
-    Py_XDECREF(given);
+    PyObject *object = as_object(given);
+    int same = object == NULL ? -1 : by_structure(f, trees, object, leaves, found);
+    Py_XDECREF(object);
     return same;
 }
 
@@ -149,67 +171,43 @@ static int put_value(PyObject *values, Py_ssize_t at, PyObject *value)
     return 0;
 }
 
-/* Take static values out of a call, as `split` of the parts does: 1 with a key of them and the pair of the other
-   arguments, 0 where nobody has asked `split` for so many arguments, -1. */
-static int split(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *kwargs, PyObject **values,
-                 PyObject **others)
+/* The key of the static values of a call, as `split` of the parts makes it: 1 with it, and the positions of the
+   others in `given`, with a reference; 0 where nobody has asked `split` for so many arguments; -1. */
+static int split(Frame *f, Given *given, PyObject **values)
 {
-    PyObject *number = PyLong_FromSsize_t(count), *places = NULL, *moving = NULL, *made = NULL;
-    int done = -1;
+    PyObject *number = PyLong_FromSsize_t(given->count);
     if (number == NULL)
         return -1;
-    places = PyDict_GetItemWithError(f->by_count, number);
-    Py_XINCREF(places);
+    PyObject *places = PyDict_GetItemWithError(f->by_count, number), *made = NULL;
     if (places == NULL || !PyTuple_CheckExact(places) || PyTuple_GET_SIZE(places) != 2) {
-        done = PyErr_Occurred() ? -1 : 0;
-        goto end;
+        Py_DECREF(number);
+        return PyErr_Occurred() ? -1 : 0;
     }
-    PyObject *fixed = PyTuple_GET_ITEM(places, 0), *rest = PyTuple_GET_ITEM(places, 1);
-    Py_ssize_t given = 0, at = 1;
-    for (Py_ssize_t i = 0; PyDict_GET_SIZE(kwargs) > 0 && i < PyTuple_GET_SIZE(f->names); i++) {
-        int is_given = PyDict_Contains(kwargs, PyTuple_GET_ITEM(f->names, i));
-        if (is_given < 0)
-            goto end;
-        given += is_given;
+    PyObject *fixed = Py_NewRef(PyTuple_GET_ITEM(places, 0));
+    given->moving = Py_NewRef(PyTuple_GET_ITEM(places, 1));
+    given->statics = f->names;
+    Py_ssize_t named = 0, at = 1;
+    for (Py_ssize_t i = 0; given->names != NULL && i < PyTuple_GET_SIZE(f->names); i++)
+        named += by_its_name(given, PyTuple_GET_ITEM(f->names, i)) != NULL;
+    made = PyTuple_New(1 + 2 * PyTuple_GET_SIZE(fixed) + 3 * named);
+    int whole = made != NULL;
+    if (whole)
+        PyTuple_SET_ITEM(made, 0, Py_NewRef(number));
+    for (Py_ssize_t i = 0; whole && i < PyTuple_GET_SIZE(fixed); i++, at += 2)
+        whole = put_value(made, at, given->args[PyLong_AsSsize_t(PyTuple_GET_ITEM(fixed, i))]) == 0;
+    for (Py_ssize_t i = 0; whole && named > 0 && i < PyTuple_GET_SIZE(f->names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(f->names, i), *value = by_its_name(given, name);
+        if (value == NULL)
+            continue;
+        PyTuple_SET_ITEM(made, at, Py_NewRef(name));
+        whole = put_value(made, at + 1, value) == 0;
+        at += 3;
     }
-    made = PyTuple_New(1 + 2 * PyTuple_GET_SIZE(fixed) + 3 * given);
-    if (made == NULL)
-        goto end;
-    PyTuple_SET_ITEM(made, 0, Py_NewRef(number));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fixed); i++, at += 2)
-        if (put_value(made, at, args[PyLong_AsSsize_t(PyTuple_GET_ITEM(fixed, i))]) < 0)
-            goto end;
-    if ((moving = PyTuple_New(PyTuple_GET_SIZE(rest))) == NULL)
-        goto end;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rest); i++)
-        PyTuple_SET_ITEM(moving, i, Py_NewRef(args[PyLong_AsSsize_t(PyTuple_GET_ITEM(rest, i))]));
-    if (given == 0)
-        *others = PyTuple_Pack(2, moving, kwargs);
-    else {
-        PyObject *left = PyDict_Copy(kwargs);
-        for (Py_ssize_t i = 0; left != NULL && i < PyTuple_GET_SIZE(f->names); i++) {
-            PyObject *name = PyTuple_GET_ITEM(f->names, i), *value = PyDict_GetItemWithError(kwargs, name);
-            if (value == NULL && !PyErr_Occurred())
-                continue;
-            if (value == NULL || put_value(made, at + 1, value) < 0 || PyDict_DelItem(left, name) < 0)
-                Py_CLEAR(left);
-            else {
-                PyTuple_SET_ITEM(made, at, Py_NewRef(name));
-                at += 3;
-            }
-        }
-        if (left != NULL)
-            *others = PyTuple_Pack(2, moving, left);
-        Py_XDECREF(left);
-    }
-    if (*others != NULL) {
-        *values = Py_NewRef(made);
-        done = 1;
-    }
-end:
-    Py_XDECREF(made);
-    Py_XDECREF(moving);
-    Py_XDECREF(places);
+    if (whole)
+        *values = made;
+    else
+        Py_XDECREF(made);
+    Py_DECREF(fixed);
     Py_DECREF(number);
-    return done;
+    return whole ? 1 : -1;
 }

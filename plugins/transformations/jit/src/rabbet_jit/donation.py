@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabbet.extend.functions import describe_function
 from rabbet.extend.sharding import to_donate
+from rabbet.extend.wrapping import donating_parts
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -39,6 +40,11 @@ def giving_up(compiled: Compiled, run: Callable[..., Any], consts: list[Value]) 
             leaves[i].delete()
         return outs
 
+    if not several:
+        refuse = lambda leaves: refuse_double_use(compiled, leaves, donated, consts)
+        parts = donating_parts(run, donated, refuse)
+        if parts is not None:
+            run_donating.donating = parts  # type: ignore[attr-defined]  # see `FrameParts`
     return run_donating
 
 

@@ -381,6 +381,9 @@ class Compiled(Measures, Stage):
                 return inner([*consts, *leaves])
 
             run.captured = tuple(consts), program_entry(inner)  # type: ignore[attr-defined]  # see `FrameParts`
+            failed = getattr(inner, "failed", None)
+            if failed is not None:
+                run.failed = lambda error, leaves: failed(error, [*consts, *leaves])  # type: ignore[attr-defined]
 
         return donation.giving_up(self, run, consts)
 
