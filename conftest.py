@@ -6,6 +6,7 @@ import pathlib
 import re
 import sys
 import tomllib
+import zlib
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -129,6 +130,25 @@ def leave_rows_out(items, most):
     return left_out
 
 
+# What an older jaxlib could break first: an environment that runs a share of the tests runs all of these.
+WHOLE = ("core/", "pjrt_", "plugins/transformations/")
+
+
+def leave_tests_out(items, share, root):
+    """Keep one in so many tests beside what `WHOLE` names, chosen by a hash of their names; return the rest.
+
+    A test with parameters is kept or left out with all its rows, so a share is the same on every machine.
+    """
+    chosen, left_out = [], []
+    for item in items:
+        place = item.path.relative_to(root).as_posix()
+        name = f"{place}::{item.nodeid.partition('::')[2].partition('[')[0]}"
+        kept = place.startswith(WHOLE) or zlib.crc32(name.encode()) % share == 0
+        (chosen if kept else left_out).append(item)
+    items[:] = chosen
+    return left_out
+
+
 def pytest_ignore_collect(collection_path, config):
     """Files of which `-m` chooses nothing need not be read: each process would make all their rows."""
     if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
@@ -160,3 +180,6 @@ def pytest_collection_modifyitems(config, items):
     yield  # here `-m` and `-k` choose
     if os.environ.get("RABBET_TEST_ROWS"):
         config.hook.pytest_deselected(items=leave_rows_out(items, int(os.environ["RABBET_TEST_ROWS"])))
+    if os.environ.get("RABBET_TEST_SHARE"):
+        share = int(os.environ["RABBET_TEST_SHARE"])
+        config.hook.pytest_deselected(items=leave_tests_out(items, share, config.rootpath))
