@@ -1,12 +1,16 @@
-"""Every plugin's own tests under settings that check programs: which failures are the library's own?
+"""Every package's own tests under settings that check programs: which failures are the library's own?
 
 A test may break a setting by what it writes itself, such as ``float32 + int32`` under strict promotion. So a
-failure counts only where the innermost line outside of core's operators is the library's, or where the
-numbers differ. Tests that are about what a setting forbids say so, by the marker `forbidden`.
+failure counts as the library's only where the innermost line outside of core's operators is the library's.
+All others are the test's own, to be looked at: numbers may differ. Tests that are about what a setting
+forbids say so, by the marker `forbidden`.
 
-One process for each package and setting, with one row of each test (`--rows`) and without most of XLA's
-optimizations, which these settings do not touch. The environment `suites` runs them all in some hours, at
-night. What it prints ends with a table of counts. `--record` keeps the counts of each run in
+Settings that do not change each other's meaning are on in one process together, written
+``debug_nans=1+debug_infs=1``: the error of a failure says which of them it was. A process takes the tests of
+several packages (`--together`), one row of each test (`--rows`), without most of XLA's optimizations, which
+these settings do not touch. With one folder for `XDG_CACHE_HOME` each program is compiled once for all runs.
+
+What it prints ends with a table of counts. `--record` keeps the counts of each run in
 tests/settings/suites.json, and `--page` writes from there the tables of docs/reliability.md.
 
     python tools/check/suites_under_settings.py plugins/functions/nn plugins/functions/image
@@ -22,40 +26,38 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = (
-    "numpy_rank_promotion=raise", "numpy_dtype_promotion=strict", "enable_x64=1", "debug_nans=1",
-    "debug_infs=1",
-    "check_tracer_leaks=1", "transfer_guard=disallow", "explicit_x64_dtypes=error", "disable_jit=1",
-)  # fmt: skip
+    "numpy_rank_promotion=raise+numpy_dtype_promotion=strict+check_tracer_leaks=1+debug_nans=1+debug_infs=1",
+    "enable_x64=1+disable_jit=1",
+    "explicit_x64_dtypes=error",
+)
 RECORD = ROOT / "tests" / "settings" / "suites.json"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- made by tools/check/suites_under_settings.py --page -->\n", "<!-- end of suites -->"
-# What a setting says stands there, whoever asked.
-SPEAKERS = re.compile(r"core/src/rabbet/(lax|dtypes|rules|trace|runtime|program|messages|config)/")
+KINDS = "passed", "marked", "own", "library"
+# What a setting says stands there, whoever asked; what helps tests to compute speaks for them.
+SPEAKERS = re.compile(
+    r"core/src/rabbet/(lax|dtypes|rules|trace|runtime|program|messages|config)/|plugins/tooling/test\w+/src/"
+)
 FRAME = re.compile(r"^(\S+\.py):(\d+): (?:in |\w)")
-HEADING = re.compile(r"^_{3,} (.+?) _{3,}$")
+MARKED = re.compile(r"about what \w[\w, ]* forbids")
 
 
-def failures(text):
-    """``(test, innermost line outside of core's operators, error)`` of a report with short tracebacks."""
-    found, test, frames, error = [], None, [], ""
-    for line in [*text.splitlines(), "___ end ___"]:
-        heading = HEADING.match(line)
-        if heading or line.startswith("=" * 10):
-            if test is not None:
-                found.append((test, frames[-1] if frames else "", error))
-            test, frames, error = heading[1] if heading else None, [], ""
-            continue
+def cause(text):
+    """``(innermost line outside of core's operators, error)`` of a short traceback."""
+    frames, error = [], ""
+    for line in text.splitlines():
         frame = FRAME.match(line)
         if frame and not SPEAKERS.search(frame[1]):
             frames.append(f"{frame[1]}:{frame[2]}")
         elif line.startswith("E   ") and not error:
             error = line[4:].strip()
-    return found
+    return frames[-1] if frames else "", error
 
 
 def is_of_library(place, error):
@@ -65,53 +67,97 @@ def is_of_library(place, error):
     return "/tests/" not in place and "src/" in place and "TransferError" not in error
 
 
-def counts(text):
-    """``{"passed": 12, "skipped": 1, ...}`` of the last line of a report."""
-    last = (text.strip().splitlines() or [""])[-1]
-    return {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)\b", last)}
+class Outcomes:
+    """What the tests of one package came to in one process, from the lines of suites/outcomes.py."""
+
+    def __init__(self):
+        self.sums = Counter(dict.fromkeys(KINDS, 0))
+        self.failures = []  # (test, place, error), the library's or not
+        self.waiting = 0
+
+    def add(self, kind, test, text=""):
+        if kind in ("chosen", "done"):
+            self.waiting += 1 if kind == "chosen" else -1
+        elif kind == "skipped":
+            self.sums["marked" if MARKED.fullmatch(text) else "skipped"] += 1
+        elif kind == "passed":
+            self.sums["passed"] += 1
+        else:
+            place, error = cause(text)
+            ours = is_of_library(place, error)
+            self.sums["library" if ours else "own"] += 1
+            self.failures.append((test, place, error, ours))
 
 
-def marked(text):
-    """How many tests of a report were left out since they are about what the setting forbids."""
-    return sum(int(n) for n in re.findall(r"^SKIPPED \[(\d+)\] .*: about what \w[\w, ]* forbids", text, re.M))
+def sorted_out(lines, suites):
+    """``{package: Outcomes}`` of the lines of one process."""
+    found = {suite: Outcomes() for suite in suites}
+    for line in lines:
+        kind, test, *text = json.loads(line)
+        for suite in suites:
+            if test.startswith(f"{suite}/"):
+                found[suite].add(kind, test, *text)
+    return found
 
 
-def report(suite, setting, options):
-    """Run one suite under one setting and print what came of it; the counts of its last line, with
-    ``"library"``: how many failures are the library's.
+def outcomes(suites, settings, options):
+    """Run the tests of some packages in one process under a group of settings.
+
+    Returns ``{package: Outcomes}`` and how the process ended: "" or a sentence of what went wrong. A package
+    that has tests waiting then was not run to its end.
     """
-    name, _, value = setting.partition("=")
+    own = {f"RABBET_{s.partition('=')[0].upper()}": s.partition("=")[2] for s in settings.split("+")}
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
-    own = {f"RABBET_{name.upper()}": value, "RABBET_TRACEBACK": "full", "RABBET_TEST_ROWS": str(options.rows)}
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
-    command += ["-m", "not exhaustive", suite, *options.pytest]
-    environment = {**os.environ, "XLA_FLAGS": flags, **own}
-    try:
-        run = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-            timeout=options.timeout,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        print(f"{suite} {setting}: not done after {options.timeout} s", flush=True)
-        return {"unfinished": 1, "library": 1}  # unknown, so it fails, and nothing is kept of it
-    found = failures(run.stdout)
-    ours = [one for one in found if is_of_library(*one[1:])]
-    last = run.stdout.strip().splitlines()[-1:] or [run.stderr.strip()[-100:]]
-    print(f"{suite} {setting}: {last[0]}; {len(ours)} in the library", flush=True)
-    for test, place, error in found if options.failures else ours:
-        print(f"  {test}\n    {place}: {error}", flush=True)
-    whole = run.returncode in (0, 1, 5)  # 5: no test of this package runs here
-    found = {**counts(run.stdout), "marked": marked(run.stdout)}
-    return {**found, "library": len(ours) if whole else max(len(ours), 1)}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "outcomes"
+        log.touch()
+        path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+        environment = {
+            **os.environ, **own, "XLA_FLAGS": flags, "RABBET_TRACEBACK": "full", "PYTHONPATH": path,
+            "RABBET_TEST_ROWS": str(options.rows), "OUTCOMES": str(log),
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+        command += ["-p", "suites.outcomes", "-m", "not exhaustive", *suites, *options.pytest]
+        trouble = ""
+        try:
+            run = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+                timeout=options.timeout,
+            )  # fmt: skip
+            if run.returncode not in (0, 1, 5):  # 5: none of these packages' tests runs here
+                last = (run.stderr.strip() or run.stdout.strip())[-300:]
+                trouble = f"the process ended with {run.returncode}: {last}"
+        except subprocess.TimeoutExpired:
+            trouble = f"not done after {options.timeout} s"
+        return sorted_out(log.read_text().splitlines(), suites), trouble
 
 
-def keep(suite, setting, sums):
+def report(suites, settings, options):
+    """Run packages under a group of settings, print what came of each and keep it. Returns the counts of all;
+    a package that did not come to its end counts as one failure of the library and is not kept.
+    """
+    total = Counter()
+    found, trouble = outcomes(suites, settings, options)
+    for suite, of in found.items():
+        whole = not of.waiting and (of.sums.total() or not trouble)
+        words = ", ".join(f"{count} {kind}" for kind, count in of.sums.items() if count)
+        end = "" if whole else f"; {of.waiting} not run: {trouble}"
+        print(f"{suite} {settings}: {words or 'no tests'}{end}", flush=True)
+        for test, place, error, ours in of.failures:
+            if ours or options.failures:
+                print(f"  {'library' if ours else 'own'}: {test}\n    {place}: {error}", flush=True)
+        total.update(of.sums)
+        if not whole:
+            total["library"] += 1
+        elif options.record:
+            keep(suite, settings, of.sums)
+    return total
+
+
+def keep(suite, settings, sums):
     """Put the counts of one run into the record, in place of those of an earlier run."""
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    failed = sums.get("failed", 0) + sums.get("error", 0) + sums.get("errors", 0)
-    own = max(failed - sums["library"], 0)
-    cell = {"passed": sums.get("passed", 0), "marked": sums.get("marked", 0), "own": own}
-    record.setdefault(suite, {})[setting] = {**cell, "library": sums["library"]}
+    record.setdefault(suite, {})[settings] = {kind: sums[kind] for kind in KINDS}
     rows = (
         f'  "{name}": {{\n' + ",\n".join(f'    "{s}": {json.dumps(of[s])}' for s in sorted(of)) + "\n  }"
         for name, of in sorted(record.items())
@@ -120,22 +166,29 @@ def keep(suite, setting, sums):
 
 
 def tables(record):
-    """The counts of the record as tables in Markdown: by setting, and by package."""
-    kinds = "passed", "marked", "own", "library"
+    """The counts of the record as tables in Markdown: by group of settings, and by package."""
     heads = "packages", "passed", "marked", "failed by what the test writes", "failed in the library"
-    lines = [f"| setting | {' | '.join(heads)} |"]
-    lines += ["|---|---|---|---|---|---|"]
-    for setting in SETTINGS:
-        cells = [of[setting] for of in record.values() if setting in of]
-        sums = (sum(cell[kind] for cell in cells) for kind in kinds)
-        lines.append(f"| `{setting}` | {len(cells)} | {' | '.join(map(str, sums))} |")
-    heads = (s.partition("=")[0].replace("_", " ") for s in SETTINGS)
+    lines = [f"| settings | {' | '.join(heads)} |", "|---|---|---|---|---|---|"]
+    for group in SETTINGS:
+        cells = [of[group] for of in record.values() if group in of]
+        sums = (sum(cell[kind] for cell in cells) for kind in KINDS)
+        name = ", ".join(f"`{setting}`" for setting in group.split("+"))
+        lines.append(f"| {name} | {len(cells)} | {' | '.join(map(str, sums))} |")
+    heads = (", ".join(s.partition("=")[0].replace("_", " ") for s in g.split("+")) for g in SETTINGS)
     lines += ["", f"| package | {' | '.join(heads)} |", f"|---{'|---' * len(SETTINGS)}|"]
     for suite, of in sorted(record.items()):
-        cells = (short(of[s]) if s in of else "not run" for s in SETTINGS)
+        cells = (short(of[group]) if group in of else "not run" for group in SETTINGS)
         lines.append(f"| {suite.removeprefix('plugins/')} | {' | '.join(cells)} |")
-    left = len({*packages()} - record.keys())
-    return "\n".join([*lines, "", f"Packages without kept counts: {left} of {len(packages())}."]) + "\n"
+    return "\n".join([*lines, "", not_run(record)]) + "\n"
+
+
+def not_run(record):
+    """A sentence of the packages that have no kept counts under some settings."""
+    left = [s.removeprefix("plugins/") for s in packages() if {*SETTINGS} - record.get(s, {}).keys()]
+    if not left:
+        return f"Each of the {len(packages())} packages was run under all of these settings."
+    count = f"{len(left)} of {len(packages())} packages"
+    return f"Not run under all of these settings ({count}): {', '.join(left)}."
 
 
 def short(cell):
@@ -145,7 +198,9 @@ def short(cell):
 
 
 def packages():
-    return sorted(str(p.parent.relative_to(ROOT)) for p in ROOT.glob("plugins/*/*/tests"))
+    """The folders of all packages whose tests run on the CPU."""
+    plugins = (str(p.parent.relative_to(ROOT)) for p in ROOT.glob("plugins/*/*/tests"))
+    return ["core", *sorted(plugins), "pjrt_cpu"]
 
 
 def write_page():
@@ -157,9 +212,10 @@ def write_page():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("suites", nargs="*", help="folders of packages, as plugins/functions/nn")
-    parser.add_argument("--all", action="store_true", help="every package of plugins/")
-    parser.add_argument("--settings", nargs="+", default=SETTINGS, metavar="NAME=VALUE")
+    parser.add_argument("--all", action="store_true", help="core, every package of plugins/, and pjrt_cpu")
+    parser.add_argument("--settings", nargs="+", default=SETTINGS, metavar="NAME=VALUE+NAME=VALUE")
     parser.add_argument("--rows", type=int, default=1, help="of each test with parameters (1)")
+    parser.add_argument("--together", type=int, default=6, help="packages in one process (6)")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for each process (1800)")
     parser.add_argument("--failures", action="store_true", help="print the failures of tests' own lines, too")
     parser.add_argument("--record", action="store_true", help="keep the counts in tests/settings/suites.json")
@@ -167,25 +223,19 @@ def main():
     options, options.pytest = parser.parse_known_args()
     if options.page:
         return write_page()
-    suites = packages() if options.all else options.suites
+    suites = packages() if options.all else [suite.rstrip("/") for suite in options.suites]
     if not suites:
         parser.error("name folders of packages, or --all")
-    library = 0
-    table = []
-    for setting in options.settings:
-        sums = Counter()
-        for suite in suites:
-            found = report(suite, setting, options)
-            sums.update(found)
-            if options.record and "unfinished" not in found:
-                keep(suite, setting, found)
-        library += sums["library"]
-        failed = sums["failed"] + sums["error"] + sums["errors"]
-        columns = (setting, len(suites), sums["passed"], sums["skipped"], failed, sums["library"])
-        table.append(f"| {' | '.join(map(str, columns))} |")
-    print("\n| setting | packages | passed | skipped | failed | in the library |\n|---|---|---|---|---|---|")
-    print("\n".join(table))
-    return 1 if library else 0
+    sums = {settings: Counter() for settings in options.settings}
+    for start in range(0, len(suites), options.together):
+        some = suites[start : start + options.together]
+        for settings in options.settings:
+            sums[settings].update(report(some, settings, options))
+    heads = *KINDS, "skipped"
+    print(f"\n| settings | packages | {' | '.join(heads)} |\n|---{'|---' * (len(heads) + 1)}|")
+    for settings, of in sums.items():
+        print(f"| {settings} | {len(suites)} | {' | '.join(str(of[kind]) for kind in heads)} |")
+    return 1 if any(of["library"] for of in sums.values()) else 0
 
 
 if __name__ == "__main__":
