@@ -34,7 +34,13 @@ def full(shape: Any, fill_value: Value, dtype: DTypeLike = None, *, sharding: An
     """
     if sharding is not None:
         return obey_sharding("full", _strong(full(shape, fill_value, dtype)), sharding, "sharding")
-    shape = sizes_of(shape, "shape")
+    if dtype is not None:
+        dtype = dtypes.requested(dtype)
+    return _filled(sizes_of(shape, "shape"), fill_value, dtype)
+
+
+def _filled(shape: tuple[int, ...], fill_value: Value, dtype: Any) -> Value:
+    """``full`` with a dtype that nobody need have written out: it may be an operand's."""
     value = typeof(fill_value)
     if value.shape:
         raise ShapeError(f"full needs a scalar, got {value.str_short()}")
@@ -43,13 +49,13 @@ def full(shape: Any, fill_value: Value, dtype: DTypeLike = None, *, sharding: An
             return _stored(shape, fill_value, dtype)
         dtype = None
     weak = dtype is None and value.weak_type
-    wanted = value.dtype if dtype is None else dtypes.requested(dtype)
+    wanted = value.dtype if dtype is None else dtype
     if isinstance(fill_value, (bool, int, float, complex)):
         fill_value = python_scalars.filling(fill_value, wanted, asked=True)
     elif value.dtype != wanted:
-        from rabbet.lax.values import convert_element_type
+        from rabbet.lax.values import in_type
 
-        fill_value = convert_element_type(fill_value, wanted)
+        fill_value = in_type(fill_value, wanted, False)
     out = _shape.broadcast_in_dim(fill_value, shape=shape, broadcast_dimensions=())
     if weak and not typeof(out).weak_type:
         from rabbet.lax.values import with_weak_type
@@ -66,7 +72,7 @@ def _stored(shape: tuple[int, ...], fill_value: Any, dtype: dtypes.ExtendedDType
             f"full: elements of {dtype} are stored as {aval.physical.dtype}, got "
             f"{typeof(fill_value).str_short()} to fill them with"
         )
-    return from_physical(full(aval.physical.shape, fill_value, aval.physical.dtype), dtype=dtype)
+    return from_physical(_filled(aval.physical.shape, fill_value, aval.physical.dtype), dtype=dtype)
 
 
 @obeys_out_sharding
@@ -101,7 +107,8 @@ def full_like(
         aval = ShapedArray(tuple(x.shape), dtypes.narrow(x.dtype), bool(getattr(x, "weak_type", False)))
     else:
         aval = typeof(x)
-    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    sizes = aval.shape if shape is None else sizes_of(shape, "shape")
+    out = _filled(sizes, fill_value, aval.dtype if dtype is None else dtypes.requested(dtype))
     if type(x) is Tracer and aval.spread is not None and typeof(out).shape == aval.shape:
         out = zeros.fitted(out, typeof(out).update(spread=aval.spread))
     if dtype is None and aval.weak_type:

@@ -46,6 +46,7 @@ def test_narrow_floats_are_solved_in_single_precision():
     assert x.dtype == np.float16 and np.asarray(x).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.needs("numpy")
 def test_a_singular_tridiagonal_matrix():
     ones, b = floats(1.0, 1.0), floats(1.0, 2.0).reshape(2, 1)

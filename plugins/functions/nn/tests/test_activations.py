@@ -89,12 +89,14 @@ def test_derivative_is_finite_and_right(name):
     )
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_unknown_values_stay_unknown(name, dtype):
     assert np.isnan(getattr(nn, name)(np.array([np.nan], dtype))).all()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", ["relu", "relu6", "hard_sigmoid", "hard_silu", "hard_tanh", "gelu"])
 def test_nan_stays_nan(name):
     found = np.asarray(getattr(nn, name)(np.array([np.nan, np.inf], np.float32)))
@@ -102,6 +104,7 @@ def test_nan_stays_nan(name):
     assert not np.signbit(np.asarray(nn.relu(np.float32([-0.0, -1.0])))).any()
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.needs("grad")
 def test_derivative_of_relu_at_zero_is_zero():
     assert rb.grad(nn.relu)(0.0) == 0

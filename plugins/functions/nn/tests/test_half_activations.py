@@ -116,6 +116,7 @@ def test_values_and_slopes_of_all_numbers_are_near_the_exact_ones(name, dtype):
     assert far_by(np.asarray(steep)[smooth], slope[smooth], x.dtype) < 0.75
 
 
+@pytest.mark.forbidden("debug_infs")
 @pytest.mark.parametrize("dtype", ["float16", NEEDED[0]])
 @pytest.mark.parametrize("name", [n for n in FAR if n != "squareplus"])
 def test_half_types_at_infinity(name, dtype):
@@ -127,6 +128,7 @@ def test_half_types_at_infinity(name, dtype):
 WAYS = {"reverse": "grad", "forward": "jacfwd"}
 
 
+@pytest.mark.forbidden("debug_infs")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("approximate", [True, False])
 def test_gelu_far_out_has_its_slope_and_its_tail(approximate, way):
