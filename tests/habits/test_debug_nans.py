@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
@@ -109,6 +110,16 @@ def test_constants_that_are_not_chosen_are_no_alarm():
             getattr(rb.random, name)(rb.random.key(0), *shapes)
         with pytest.raises(FloatingPointError, match="'select_n' produced a NaN"):
             stats.norm.logpdf(0.5, 0.0, -1.0)
+
+
+def test_what_passes_unchanged_is_no_alarm():
+    """A bound that is none, and a number that stands for one that is missing, are the user's own."""
+    with rb.debug_nans(True), rb.debug_infs(True):
+        bounds = rb.lax.stop_gradient(rb.device_put(np.array([0.0, np.inf, np.nan], "float32")))
+        assert float(bounds[0]) == 0.0
+        assert rb.jit(rb.lax.stop_gradient)(bounds) is not None
+        with pytest.raises(FloatingPointError, match="'mul' produced"):
+            rb.lax.stop_gradient(bounds) * 2
 
 
 def test_the_first_operation_is_not_a_constant():

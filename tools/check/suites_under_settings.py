@@ -17,6 +17,7 @@ tests/settings/suites.json, and `--page` writes from there the tables of docs/re
     python tools/check/suites_under_settings.py --settings debug_nans=1 --rows 3 --all
     python tools/check/suites_under_settings.py --failures plugins/functions/numpy     # those of tests, too
     python tools/check/suites_under_settings.py --record plugins/functions/nn
+    python tools/check/suites_under_settings.py --record --every 4 plugins/scale/parallel
     python tools/check/suites_under_settings.py --page
 """
 
@@ -114,7 +115,7 @@ def outcomes(suites, settings, options):
         path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
         environment = {
             **os.environ, **own, "XLA_FLAGS": flags, "RABBET_TRACEBACK": "full", "PYTHONPATH": path,
-            "RABBET_TEST_ROWS": str(options.rows), "OUTCOMES": str(log),
+            "RABBET_TEST_ROWS": str(options.rows), "OUTCOMES": str(log), "OUTCOMES_EVERY": str(options.every),
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
         command += ["-p", "suites.outcomes", "-m", "not exhaustive", *suites, *options.pytest]
@@ -150,14 +151,14 @@ def report(suites, settings, options):
         if not whole:
             total["library"] += 1
         elif options.record:
-            keep(suite, settings, of.sums)
+            keep(suite, settings, {kind: of.sums[kind] for kind in KINDS}, options.every)
     return total
 
 
-def keep(suite, settings, sums):
+def keep(suite, settings, sums, every):
     """Put the counts of one run into the record, in place of those of an earlier run."""
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    record.setdefault(suite, {})[settings] = {kind: sums[kind] for kind in KINDS}
+    record.setdefault(suite, {})[settings] = sums if every == 1 else {**sums, "every": every}
     rows = (
         f'  "{name}": {{\n' + ",\n".join(f'    "{s}": {json.dumps(of[s])}' for s in sorted(of)) + "\n  }"
         for name, of in sorted(record.items())
@@ -192,9 +193,15 @@ def not_run(record):
 
 
 def short(cell):
-    """A run's counts in few signs: ``120``, ``118, 2 marked``, ``115, 3 own, 2 of the library``."""
+    """A run's counts in few signs: ``120``, ``118, 2 marked``, ``30, 3 own (every 4th test)``."""
     words = {"marked": "marked", "own": "own", "library": "of the library"}
-    return ", ".join([str(cell["passed"]), *(f"{cell[k]} {word}" for k, word in words.items() if cell[k])])
+    part = f" ({ordinal(cell['every'])} test)" if "every" in cell else ""
+    text = ", ".join([str(cell["passed"]), *(f"{cell[k]} {word}" for k, word in words.items() if cell[k])])
+    return text + part
+
+
+def ordinal(n):
+    return "every second" if n == 2 else "every third" if n == 3 else f"every {n}th"
 
 
 def packages():
@@ -215,6 +222,7 @@ def main():
     parser.add_argument("--all", action="store_true", help="core, every package of plugins/, and pjrt_cpu")
     parser.add_argument("--settings", nargs="+", default=SETTINGS, metavar="NAME=VALUE+NAME=VALUE")
     parser.add_argument("--rows", type=int, default=1, help="of each test with parameters (1)")
+    parser.add_argument("--every", type=int, default=1, help="run every n-th test of each package (1)")
     parser.add_argument("--together", type=int, default=6, help="packages in one process (6)")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for each process (1800)")
     parser.add_argument("--failures", action="store_true", help="print the failures of tests' own lines, too")

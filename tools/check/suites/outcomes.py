@@ -1,13 +1,15 @@
 """A plugin of pytest: how each test ended, and why, one line of JSON each, written at once.
 
-``OUTCOMES`` names the file. Its lines are lists: ``["chosen", test]`` for each test that is to run,
-``["done", test]`` after each, and ``[outcome, test, text]`` for what is worth a count: outcome is "passed",
-"skipped", "failed" or "error" (before or after the test, or while a file was read), text is the reason or the
-traceback. A process that dies leaves the lines of the tests before.
+``OUTCOMES`` names the file; with ``OUTCOMES_EVERY`` of, say, 4 every fourth test of each package runs. Its lines
+are lists: ``["chosen", test]`` for each test that is to run, ``["done", test]`` after each, and
+``[outcome, test, text]`` for what is worth a count: outcome is "passed", "skipped", "failed" or "error" (before
+or after the test, or while a file was read), text is the reason or the traceback. A process that dies leaves
+the lines of the tests before.
 """
 
 import json
 import os
+from collections import Counter
 
 import pytest
 
@@ -41,3 +43,16 @@ def pytest_sessionstart(session):
             write("done", nodeid)
 
     session.config.pluginmanager.register(Hooks())
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    yield  # here conftest.py leaves rows out
+    every, seen, left_out = int(os.environ.get("OUTCOMES_EVERY", "1")), Counter(), []
+    for item in list(items):
+        package = item.nodeid.partition("/tests/")[0]
+        if seen[package] % every:
+            items.remove(item)
+            left_out.append(item)
+        seen[package] += 1
+    config.hook.pytest_deselected(items=left_out)

@@ -35,6 +35,7 @@ def check(name, z, found):
         np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_compiled(dtype):
     with rb.enable_x64(dtype == "complex128"):
@@ -44,6 +45,7 @@ def test_compiled(dtype):
             check(name, z, found)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", NAMES)
 def test_step_by_step(name):
     z = POINTS.astype("complex64")

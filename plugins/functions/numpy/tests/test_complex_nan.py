@@ -22,6 +22,7 @@ REDUCTIONS = "max min sum prod mean std var nansum nanprod nanmean nanmax nanmin
 FUNCTIONS = "arctan arctanh arcsin arcsinh sin tanh exp log sqrt".split()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_reductions(name):
@@ -40,6 +41,7 @@ def test_positions():
     assert [rnp.nanargmax(ALL), rnp.nanargmin(ALL)] == [-1, -1]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_nan_make_no_number_of_it(name):
     with np.errstate(all="ignore"):

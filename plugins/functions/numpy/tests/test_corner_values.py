@@ -12,6 +12,7 @@ def f4(*numbers):
     return np.array(numbers, "float32")
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_central_differences_do_not_see_the_number_between():
     x = f4(1, 3e10, 3, 5)
     np.testing.assert_array_equal(rnp.gradient(x)[1:3], [1, (5 - x[1]) / 2])
@@ -19,6 +20,7 @@ def test_central_differences_do_not_see_the_number_between():
     np.testing.assert_array_equal(found, [INF, 1, -INF, 1.5, 1])
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_interpolation_is_exact_at_its_points():
     xp, fp = f4(1, 2, 3), f4(1e16, 1, 1e16)
     np.testing.assert_array_equal(rnp.interp(xp, xp, fp), fp)
@@ -39,6 +41,7 @@ def test_slopes_of_interpolation_are_those_of_the_pieces():
     np.testing.assert_allclose(rb.grad(lambda fp: rnp.interp(0.75, xp, fp))(fp), [0.25, 0.75, 0], rtol=1e-6)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("decimals", [-400, -39, -3, -1, 1, 2, 7, 38, 39, 400])
 def test_numbers_without_digits_to_round_stay_as_they_are(decimals):
     """They are rounded by Python, exactly."""
@@ -52,6 +55,7 @@ def test_the_slope_of_rounding_is_zero():
     assert [float(rb.grad(lambda x: rnp.round(x, 2))(x)) for x in (1.5, 3e38)] == [0, 0]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_exponents_that_int32_does_not_hold():
     assert float(rnp.ldexp(1.0, np.uint32(2**32 - 1))) == INF
     with rb.config.override(enable_x64=True):
@@ -59,6 +63,7 @@ def test_exponents_that_int32_does_not_hold():
         np.testing.assert_array_equal(found, [0, 0, INF, 32])
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_complex_numbers_with_nan_are_last_and_found_there():
     nan = np.nan
     z = np.array(

@@ -161,6 +161,7 @@ def test_dtype_objects_are_dtypes_and_functions():
     assert rnp.int_ == rnp.int32 and rnp.float_ == rnp.float32
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.needs("bfloat16")
 def test_dtypes_of_plugins():
     x = rnp.bfloat16(1.5)
@@ -176,6 +177,7 @@ def test_half_precision_sums_are_kept_in_single_precision():
     assert rnp.mean(rnp.full(70000, 2.0, "float16")).item() == 2
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.narrow
 def test_questions():
     assert rnp.issubdtype(rnp.float32, rnp.floating)

@@ -24,6 +24,7 @@ def test_norms_of_nothing(shape):
         rnp.linalg.cond(rnp.zeros((0, 0)))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("bfloat16")
 def test_nan_counts_once():
     values, counts = rnp.unique(rnp.array([NAN, 1, -NAN, NAN], "bfloat16"), return_counts=True)
@@ -61,6 +62,7 @@ def test_residuals_of_dependent_columns():
     assert rnp.linalg.lstsq(rnp.eye(3)[:, :2], rnp.ones(3), numpy_resid=True)[1].shape == (1,)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_a_rest_that_is_no_number():
     quotient, rest = rnp.polydiv(rnp.array([1, 2]), rnp.array([0, 3]))
     with np.errstate(all="ignore"):
@@ -68,6 +70,7 @@ def test_a_rest_that_is_no_number():
     assert np.isnan(rest[0]) and np.isinf(quotient[0])
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_the_step_between_fewer_than_two():
     for num in (0, 1):
         _, step = rnp.linspace(0.0, rnp.ones((2, 3)), num, retstep=True)
@@ -75,12 +78,14 @@ def test_the_step_between_fewer_than_two():
     assert rnp.linspace(0.0, rnp.ones((2, 3)), 1, endpoint=False, retstep=True)[1].shape == (2, 3)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_a_dtype_for_integers_that_only_floats_hold():
     for a in ("int8", "int32", "int64"):
         assert rnp.promote_types(a, "uint64") == rnp.promote_types("uint64", a) == np.float64
     assert rnp.promote_types("int8", "uint8") == np.int16
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("jit")
 def test_a_factor_that_is_not_there_is_lower_still():
     for factor in (rnp.linalg.cholesky(-rnp.eye(2)), rb.jit(lax.linalg.cholesky)(-rnp.eye(2))):
@@ -98,6 +103,7 @@ def test_totals_and_shares_of_narrow_dtypes():
         assert float(found) == 2.0
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_degrees_of_freedom_that_are_not_whole():
     x = np.array([1.0, np.nan, 2.0, 4.0], "float32")
     for ddof in (0.5, 1, 2.5):
@@ -132,6 +138,7 @@ def test_a_bessel_function_whose_exponential_alone_is_infinite():
     assert math.isclose(float(rb.grad(rnp.i0)(-91.0)), -1.3816168e38, rel_tol=1e-6)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_trapezoid_of_even_steps_makes_no_copy_and_overflows_only_where_the_integral_does():
     big = 3e38
     inf = math.inf
@@ -155,6 +162,7 @@ def test_slopes_of_trapezoid():
     assert rb.grad(rnp.trapezoid)(rnp.arange(4.0)).tolist() == [0.5, 1.0, 1.0, 0.5]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize(("ours", "theirs"), [(rnp.logaddexp, np.logaddexp), (rnp.logaddexp2, np.logaddexp2)])
 def test_logarithms_of_sums_are_reduced_without_a_loop(ours, theirs):
     a = np.random.default_rng(0).normal(0, 30, (3, 4, 5)).astype("float32")
@@ -172,6 +180,7 @@ def test_logarithms_of_sums_are_reduced_without_a_loop(ours, theirs):
     assert np.isclose(rnp.logaddexp.reduce(z), np.log(np.exp(z).sum()))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("grad", "jit")
 def test_slopes_of_logarithms_of_sums():
     x = np.array([1.0, 2.0, -np.inf], "float32")

@@ -312,3 +312,11 @@ def test_ramps_are_exact():
         expected = np.pad(array, 3, mode="linear_ramp", end_values=0.1)
         found = rnp.pad(array, 3, mode="linear_ramp", end_values=0.1)
         np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex64"])
+def test_ramps_are_computed_in_single_precision_whatever_promotion_is_forbidden(dtype):
+    array = rnp.array([3, 6], dtype)
+    with rb.config.override(numpy_dtype_promotion="strict"):
+        found = rnp.pad(array, 3, mode="linear_ramp")
+    assert found.dtype == dtype and found.tolist() == [0, 1, 2, 3, 6, 4, 2, 0]

@@ -44,6 +44,7 @@ def test_sets_of_nothing_in_common_and_of_unique_elements():
     assert rnp.setdiff1d(A, np.array([1.5, 2.0], np.float32), size=2).dtype == np.int32
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("weights", [[1, 1, 1, 1], [0, 0, 1, 1], [1, 0, 0, 3], [2.0, 1, 0.5, 1]])
 def test_weighted_quantiles(weights):
     wanted = np.quantile(LINE.astype(float), SHARES, weights=weights, method="inverted_cdf")
@@ -54,6 +55,7 @@ def test_weighted_quantiles(weights):
     assert np.isnan(rnp.quantile(LINE, 0.5, weights=-weights, method="inverted_cdf"))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_weights_along_axes_and_without_nan():
     weights = np.array([1.0, 2.0, 1.0], np.float32)
     options = {"axis": 1, "method": "inverted_cdf", "keepdims": True}
@@ -126,6 +128,7 @@ def test_dtypes_of_results():
         rnp.ravel_multi_index((A, B), (5, 5), dtype="float32")
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_top_k_from_either_end():
     line = np.array([1.0, np.nan, -np.inf, 3.0], np.float32)
     assert listed(rnp.top_k(line, 3, mode="smallest")) == [[-np.inf, 1, 3], [2, 0, 3]]

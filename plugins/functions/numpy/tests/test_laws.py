@@ -25,6 +25,7 @@ def equal(x, y):
     np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.forbidden("numpy_rank_promotion")
 @few
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))
 def test_broadcasting(shapes):
@@ -196,6 +197,7 @@ def test_rounding_integers_before_the_point(x, decimals):
     assert rnp.round(x, decimals).tolist() == [exact(n) for n in x.tolist()]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("float8_e5m2")
 def test_sets_of_numbers_of_a_byte():
     """NumPy sorts them with NaN in the middle. 256 patterns: 6 are NaN, two are zeros."""

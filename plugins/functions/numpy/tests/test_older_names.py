@@ -248,6 +248,7 @@ def test_messages(call, error, message):
         call()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_minmax_is_min_and_max():
     x = np.array([[1.0, 5.0, 2.0], [np.nan, 3.0, 0.0]], np.float32)
     for options in ({}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}, {"axis": 1, "initial": 4.0}):

@@ -88,6 +88,7 @@ def test_sizes_over_axes():
     assert [rnp.size(a, axis) for axis in (None, 0, -1, (0, 1), ())] == [6, 2, 3, 6, 1]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_the_sinc_of_an_endless_number_is_zero():
     assert rnp.sinc(np.array([np.inf, -np.inf, 0.0], "float32")).tolist() == [0.0, 0.0, 1.0]
     assert np.isnan(rnp.sinc(np.float32(np.nan)))
@@ -121,6 +122,7 @@ def test_a_view_in_64_bits_is_what_the_settings_say():
         assert pair.view("int64").dtype == "int32"
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("number", [1, 1.0, True, 1j, np.float32(1), np.int8(1), np.array(1.0)])
 def test_a_number_that_becomes_an_array_by_itself_is_a_transfer(number):

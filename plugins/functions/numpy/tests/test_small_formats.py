@@ -37,6 +37,7 @@ def agree(found, wanted):
         np.testing.assert_array_equal(wide(a), wide(np.asarray(b)))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("equal_nan", [True, False])
 @pytest.mark.parametrize("name", DTYPES)
@@ -56,6 +57,7 @@ def test_unique(name, equal_nan):
     agree(np.asarray(inverse[0])[np.asarray(inverse[1])], w)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("name", ["float32", *DTYPES[:6]])
 def test_slices_with_nan(name):
@@ -77,6 +79,7 @@ def test_slices_with_nan(name):
                 agree(found[0], wide(np.take(given, wanted[0], axis)))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("function", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
 @pytest.mark.parametrize("name", DTYPES)
@@ -90,6 +93,7 @@ def test_sets(name, function):
     agree(rnp.isin(x, y), np.isin(w, v))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", DTYPES)
 def test_order(name):
     (x, w), (y, v) = of_format(HERE, name), of_format(THERE, name)

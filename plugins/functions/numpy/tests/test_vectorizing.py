@@ -10,6 +10,7 @@ TABLE = np.arange(12, dtype="i4").reshape(3, 4)
 DIGITS = rnp.frompyfunc(lambda a, b: 10 * a + b, 2, 1)
 
 
+@pytest.mark.forbidden("numpy_rank_promotion")
 def test_vectorize_is_numpys():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 1, 3)).astype("f4"), rng.normal(size=(5, 3)).astype("f4")

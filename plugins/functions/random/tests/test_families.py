@@ -125,6 +125,7 @@ def test_mapped_and_compiled(name):
 
 
 # ------------------------------------------------------------------------------------------------- corners
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.narrow
 def test_edges():
     nan, inf = np.nan, np.inf
@@ -186,6 +187,7 @@ def test_normal_vectors_have_the_dtype_of_their_parameters(given):
         assert drawn.dtype == wanted
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_parameters_at_the_edge():
     never = random.geometric(KEY, np.float32([0.0, 0.0, 1e-30]))
     assert never.tolist() == [2**31 - 1] * 3  # beyond the largest number, which was the smallest

@@ -46,6 +46,7 @@ def test_compiled_functions_follow_the_setting():
     assert not (np.asarray(new) == np.asarray(old)).any()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_endless_trials():
     n = np.array([-1, 0, math.nan, math.inf], "float32")
     drawn = np.asarray(random.binomial(random.key(0), n, 0.5))

@@ -145,6 +145,7 @@ CORNERS = {
 }  # fmt: skip
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", often(CORNERS, "jv", "yv", "iv", "kv"))
 def test_ends_and_poles(name):
     rows = CORNERS[name] * 16
@@ -169,6 +170,7 @@ SPHERICAL = {
 }
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("name", often(SPHERICAL, "spherical_jn"))
 def test_spherical_functions(name):

@@ -88,6 +88,7 @@ def test_ways_to_give_bounds_and_what_is_refused():
             minimize(fun, start, **{"method": "L-BFGS-B", **call})
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_derivatives_by_arguments_and_bounds():
     """An unknown at a bound moves with it, and the others follow both."""
 

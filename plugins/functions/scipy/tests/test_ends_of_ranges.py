@@ -15,6 +15,7 @@ LARGEST = {"float32": 3e38, "float64": 1.7e308}
 FUNCTIONS = ["erfcinv", "exp1", "expi", "gamma", "k0", "k1e", "y0"]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_smallest_and_the_largest_numbers(dtype):
     low, high = SMALLEST[dtype], LARGEST[dtype]
@@ -95,6 +96,7 @@ LIMITS = {
 }  # fmt: skip
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", LIMITS)
 def test_limits_and_what_is_as_small_as_its_arguments(name):
     arguments, wanted = zip(*LIMITS[name], strict=True)

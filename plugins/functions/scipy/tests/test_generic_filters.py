@@ -17,7 +17,7 @@ CROSS = np.array([[False, True, False], [True, False, True]])
 
 def weighed(xp):
     """Not the same for windows in another order."""
-    return lambda window: xp.sum(window * xp.arange(1, 1 + window.shape[0])) + xp.max(window)
+    return lambda window: xp.sum(window * xp.arange(1, 1 + window.shape[0], dtype=window.dtype)) + xp.max(window)
 
 
 WINDOWS = {
@@ -40,7 +40,7 @@ def test_windows(window):
 @pytest.mark.parametrize("axis", [0, -1])
 def test_lines(axis):
     def moved(xp, n):
-        return lambda line: line[:n] * xp.arange(1.0, n + 1) - line[-n:] + xp.max(line)
+        return lambda line: line[:n] * xp.arange(1, n + 1, dtype=line.dtype) - line[-n:] + xp.max(line)
 
     def written(line, out):
         out[:] = moved(np, out.shape[0])(line)

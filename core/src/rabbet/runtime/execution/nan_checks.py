@@ -16,6 +16,7 @@ from rabbet import dtypes, tree
 from rabbet.config import config
 from rabbet.messages import second_looks
 from rabbet.messages.source_positions import source_position
+from rabbet.primitives.convert import stop_gradient
 from rabbet.program.jaxpr import Var
 from rabbet.runtime.arrays.array import Array
 from rabbet.trace.tracer import Tracer
@@ -65,9 +66,11 @@ def arrays_in(values: Any) -> Any:
 
 def only_moves(jaxpr: Any) -> bool:
     """Whether a program copies elements and computes none: what is not finite was so before. Whether that is
-    an argument, which was reported, or a constant, it may be meant to be chosen elsewhere.
+    an argument, which was reported, or a constant, such as a bound that is none, it may be meant.
     """
-    return all("structural" in eqn.op.primitive.kinds for eqn in jaxpr.equations)
+    return all(
+        "structural" in eqn.op.primitive.kinds or eqn.op.primitive is stop_gradient for eqn in jaxpr.equations
+    )
 
 
 def first_operation(name: str, jaxpr: Any, args: list[Value]) -> None:

@@ -173,7 +173,9 @@ def with_ramp(array: Value, axis: int, width: int, side: int, end: Value) -> Val
 
 def straight_line(end: Value, edge: Value, counted: Value, width: int) -> Value:
     """``end + (edge - end) * counted / width``; half precision is computed in single precision."""
-    dtype = dtypes.result_type(typeof(end).dtype, np.float32)
+    dtype = typeof(end).dtype
+    if dtypes.kind(dtype) not in "fc" or dtypes.itemsize_bits(dtype) < 32:
+        dtype = np.dtype("float32")
     end, edge, counted = [lax.convert_element_type(v, dtype) for v in (end, edge, counted)]
     return lax.add(end, lax.div(lax.mul(lax.sub(edge, end), counted), lax.full_like(counted, width)))
 
