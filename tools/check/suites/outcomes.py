@@ -1,10 +1,9 @@
 """A plugin of pytest: how each test ended, and why, one line of JSON each, written at once.
 
-``OUTCOMES`` names the file; with ``OUTCOMES_EVERY`` of, say, 4 every fourth test of each package runs. Its lines
-are lists: ``["chosen", test]`` for each test that is to run, ``["done", test]`` after each, and
-``[outcome, test, text]`` for what is worth a count: outcome is "passed", "skipped", "failed" or "error" (before
-or after the test, or while a file was read), text is the reason or the traceback. A process that dies leaves
-the lines of the tests before.
+``OUTCOMES`` names the file; with ``OUTCOMES_EVERY`` of, say, 4 every fourth test of each package runs. The
+file's lines are lists: ``["chosen", test]`` for each test that is to run, ``["done", test]`` after each, and
+``[outcome, test, text]`` for what is worth a count: outcome is "passed", "skipped", "failed" or "error"
+(before or after the test, or while a file was read), text is the reason or the traceback.
 """
 
 import json

@@ -44,6 +44,14 @@ def test_in_double_precision_it_is_exact_to_the_tolerance():
 
 
 @pytest.mark.needs("jit")
+def test_a_gradient_keeps_no_values_of_the_program_that_computes_it():
+    times = rnp.array([0.0, 1.0])
+    slope = rb.grad(lambda rate: odeint(lambda y, t, r, n: -r * y * n, 1.0, times, rate, 1)[1])
+    with rb.config.override(check_tracer_leaks=True):
+        assert float(rb.jit(slope)(1.0)) == pytest.approx(-np.exp(-1), rel=1e-3)
+
+
+@pytest.mark.needs("jit")
 def test_gradients_are_those_of_the_closed_form():
     with rb.enable_x64():
         ts = rnp.asarray([0.3, 0.5, 1.1])

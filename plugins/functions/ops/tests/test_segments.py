@@ -62,6 +62,7 @@ def test_under_transformations():
     np.testing.assert_array_equal(slope, [1, 0, 0, 1, 0, 1, 0])
 
 
+@pytest.mark.forbidden("debug_infs")
 def test_one_element_for_all_ids():
     for data in (np.float32(3), np.float32([3]), 3.0, 3):
         np.testing.assert_array_equal(ops.segment_sum(data, np.array([0, 1, 1]), 2), [3, 6])
@@ -88,6 +89,7 @@ def test_messages(call, error, message):
         call()
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_the_number_of_segments_must_be_known():
     import rabbet as rb

@@ -24,6 +24,7 @@ def test_a_chain_of_keys_compiles(make):
     np.testing.assert_allclose(rb.jit(chain, static_argnums=1)(key, 4), chain(key, 4), rtol=1e-5)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_where_barriers_stand():
     key = random.key(0)
     assert rb.jit(lambda key: chain(key, 3)).lower(key).as_text().count(BARRIER) == 3

@@ -140,6 +140,7 @@ def test_gradients_per_key():
     np.testing.assert_allclose(np.asarray(per_key), wanted, rtol=1e-5)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_shapes_are_static():
     with pytest.raises(TypeError, match=r"index|integer|shape"):

@@ -17,7 +17,7 @@ CROSS = np.array([[False, True, False], [True, False, True]])
 
 def weighed(xp):
     """Not the same for windows in another order."""
-    return lambda window: xp.sum(window * xp.arange(1, 1 + window.shape[0], dtype=window.dtype)) + xp.max(window)
+    return lambda x: xp.sum(x * xp.arange(1, 1 + x.shape[0], dtype=x.dtype)) + xp.max(x)
 
 
 WINDOWS = {

@@ -69,6 +69,7 @@ def test_small_and_special_matrices():
     np.testing.assert_allclose(found, [28, 29], rtol=1e-9)
 
 
+@pytest.mark.forbidden("debug_nans")
 def test_what_was_not_found_is_nan():
     w, v = eigsh(laplace, 3, "SM", v0=rnp.asarray(RANDOM.normal(size=300)), ncv=8, maxiter=1)
     assert np.isnan(w).any()

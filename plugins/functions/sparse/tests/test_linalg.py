@@ -75,7 +75,7 @@ def test_lobpcg_finds_the_largest_eigenvalues(rng):
     theta, u, steps = linalg.lobpcg_standard(a, start)
     np.testing.assert_allclose(theta, want, rtol=1e-5)
     np.testing.assert_allclose(u.T @ u, np.eye(3), atol=1e-5)
-    np.testing.assert_allclose(a @ u, u * theta, atol=0.1)
+    np.testing.assert_allclose(a @ u, u * theta[None], atol=0.1)
     assert 0 < int(steps) < 100
     assert int(linalg.lobpcg_standard(a, start, m=3)[2]) == 3
     diagonal = sparse.BCOO.fromdense(np.diag(np.arange(1.0, 41)).astype("float32"))

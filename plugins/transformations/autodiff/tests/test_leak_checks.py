@@ -57,6 +57,13 @@ def sixth_power(x):
     return lax.while_loop(lambda v: v > 0, lambda v: v * x, x, max_steps=5, checkpoints=4)
 
 
+def square_root(x):
+    """Of a number that the equation, its solver and that of the tangents close over."""
+    start = lax.full_like(x, 3)
+    turns = lambda f, v: lax.fori_loop(0, 2, lambda _, v: v - f(v) / (x / 3 + v), v)
+    return lax.custom_root(lambda v: v * v - x, start, turns, lambda g, y: y / g(lax.full_like(y, 1)))
+
+
 def both_passes():
     fwd, bwd = rb.fwd_and_bwd(lambda x, w: x * w, argnums=0)
     return bwd(fwd(2.0, 3.0)[1], 2.0)
@@ -78,6 +85,8 @@ PROGRAMS = {
     "closure_convert": lambda: rb.grad(converted)(3.0),
     "fwd_and_bwd": both_passes,
     "a loop of kept states": lambda: rb.grad(sixth_power)(1.0),
+    "custom_root, compiled": lambda: rb.jit(square_root)(9.0) + 3,
+    "grad of custom_root, compiled": lambda: 36 * rb.jit(rb.grad(square_root))(9.0),
     "what is kept": lambda: len(saved_residuals(lambda x: lax.sin(x) * 2.0, 1.0)) + 5.0,
 }
 

@@ -268,52 +268,58 @@ def custom_root(
         given = keeping("custom_root", "f", f, initial_guess)
         return as_wanted("custom_root", solve, solve(given, initial_guess), initial_guess, has_aux)
     space = Vectors("custom_root", "f", f, initial_guess)
-    root = _Root(space, solve, tangent_solve, has_aux)
-    return space.result(root.call(*root.consts, *space.leaves), root.aux_tree, has_aux)
+    f_body = space.map
+    solving = space.staged(lambda x: solve(space.function(f_body.program, f_body.consts), x))
+    aux_tree = space.check("solve", solve, solving, has_aux)
+    bodies = f_body, linearized_solver(space, tangent_solve), solving
+    consts = [c for body in bodies for c in body.consts]
+    outs = _Root(*bodies, len(space.avals)).call(*consts, *space.leaves)
+    return space.result(outs, aux_tree, has_aux)
+
+
+def linearized_solver(space: Vectors, tangent_solve: Callable[..., Any]) -> Body:
+    """The program from a root and a right-hand side to the solution of the linearized equation."""
+    f = space.map
+
+    def at_root(*flat: Value) -> tuple[Value, ...] | Value:
+        root, y = flat[: len(space.avals)], flat[len(space.avals) :]
+
+        def linearized(v: Value) -> Value:
+            leaves, _ = tree.flatten(v)
+            pairs = zip(leaves, space.avals, strict=True)
+            leaves = [lax.convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
+            call = lambda *xs: evaluate(f.program, [*f.consts, *xs])
+            return tree.unflatten(space.treedef, jvp(call, tuple(root), tuple(leaves))[1])
+
+        return tangent_solve(linearized, tree.unflatten(space.treedef, list(y)))
+
+    twice = tree.structure(tuple([0] * (2 * len(space.avals))))
+    body = Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
+    space.check("tangent_solve", tangent_solve, body)
+    return body
 
 
 class _Root:
     """The programs behind ``custom_root``, on flat lists: constants of ``f``, of the tangents' solver, of the
-    solver, then the guess.
+    solver, then the guess. The operation keeps this with its rule, so it holds no values.
+
+    Attributes:
+      size: how many arrays the root has.
     """
 
-    def __init__(self, space: Any, solve: Any, tangent_solve: Any, has_aux: Any) -> None:
-        self.space, self.f = space, space.map
-        solving = space.staged(lambda x: solve(space.function(self.f.program, self.f.consts), x))
-        self.aux_tree = space.check("solve", solve, solving, has_aux)
-        self.solving = solving
-        self.tangents = self._tangents(tangent_solve)
-        self.consts = [*self.f.consts, *self.tangents.consts, *solving.consts]
-
-    def _tangents(self, tangent_solve: Callable[..., Any]) -> Body:
-        """The program from a root and a right-hand side to the solution of the linearized equation."""
-        space, f = self.space, self.f
-
-        def at_root(*flat: Value) -> tuple[Value, ...] | Value:
-            root, y = flat[: len(space.avals)], flat[len(space.avals) :]
-
-            def linearized(v: Value) -> Value:
-                leaves, _ = tree.flatten(v)
-                pairs = zip(leaves, space.avals, strict=True)
-                leaves = [lax.convert_element_type(x, tangent_aval(aval).dtype) for x, aval in pairs]
-                call = lambda *xs: evaluate(f.program, [*f.consts, *xs])
-                return tree.unflatten(space.treedef, jvp(call, tuple(root), tuple(leaves))[1])
-
-            return tangent_solve(linearized, tree.unflatten(space.treedef, list(y)))
-
-        twice = tree.structure(tuple([0] * (2 * len(space.avals))))
-        body = Body(at_root, twice, [*space.avals, *[tangent_aval(a) for a in space.avals]])
-        space.check("tangent_solve", tangent_solve, body)
-        return body
+    def __init__(self, f: Body, tangents: Body, solving: Body, size: int) -> None:
+        self.f, self.tangents, self.solving = f.program, tangents.program, solving.program
+        self.counts = len(f.consts), len(tangents.consts), len(solving.consts)
+        self.size = size
 
     def _parts(self, args: list[Value] | tuple[Value, ...]) -> tuple[list[Value] | tuple[Value, ...], ...]:
-        m, n, k = len(self.f.consts), len(self.tangents.consts), len(self.solving.consts)
+        m, n, k = self.counts
         return args[:m], args[m : m + n], args[m + n : m + n + k], args[m + n + k :]
 
     def solved(self, *args: Value) -> list[Value]:
         """The root and what the solver returns besides."""
         _, _, consts, guess = self._parts(args)
-        return evaluate(self.solving.program, [*consts, *guess])
+        return evaluate(self.solving, [*consts, *guess])
 
     def call(self, *args: Value) -> list[Value]:
         """The root by ``solved``, with its derivative."""
@@ -322,19 +328,18 @@ class _Root:
     def jvp(self, values: list[Value], tangents: list[Value]) -> tuple[list[Value], ...]:
         """The rule of forward mode."""
         outs = self.call(*values)
-        size = len(self.space.avals)
-        root = outs[:size]
+        root = outs[: self.size]
         f_consts, t_consts, _, _ = self._parts(values)
         moving = self._parts(tangents)[0]
         still = [instantiate(zero_tangent(typeof(x))) for x in outs]
         if not f_consts:
             return outs, still
-        on_consts = lambda *consts: evaluate(self.f.program, [*consts, *root])
+        on_consts = lambda *consts: evaluate(self.f, [*consts, *root])
         _, pushed = jvp(on_consts, tuple(f_consts), tuple(moving))
-        change = evaluate(self.tangents.program, [*t_consts, *root, *pushed])
+        change = evaluate(self.tangents, [*t_consts, *root, *pushed])
         # The program was staged for tangents of strong types; as weak as the root.
         change = [with_weak_type(lax.neg(t), typeof(x).weak_type) for t, x in zip(change, root, strict=True)]
-        return outs, [*change, *still[size:]]
+        return outs, [*change, *still[self.size :]]
 
 
 __all__ = ["custom_linear_solve", "custom_root"]

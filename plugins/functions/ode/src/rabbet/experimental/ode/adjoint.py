@@ -200,11 +200,12 @@ def _solved_backward(func, unravel, limits, residuals, g):
     leaves, structure = tree.flatten(parameters)
     moving = [i for i, x in enumerate(leaves) if dtypes.kind(typeof(x).dtype) in "fc"]
     vector, restore = ravel_pytree([leaves[i] for i in moving])
-    fixed = [x for i, x in enumerate(leaves) if i not in moving]
+    fixed, size = [x for i, x in enumerate(leaves) if i not in moving], len(leaves)
 
-    def slope(y, t, vector, fixed=fixed):
+    # The derivative rule of the solution below keeps this: it closes over no values.
+    def slope(y, t, vector, fixed):
         still, moved = iter(fixed), iter(restore(vector))
-        given = [next(moved if i in moving else still) for i in range(len(leaves))]
+        given = [next(moved if i in moving else still) for i in range(size)]
         return _on_vectors(func, unravel, y, t, tree.unflatten(structure, given))
 
     start, put = ravel_pytree((ys[0], g[0], rnp.zeros_like(vector)))
@@ -224,13 +225,13 @@ def _solved_backward(func, unravel, limits, residuals, g):
         between = rnp.stack([-ts[i], -ts[i - 1]])
         state = _solved(backwards, _itself, limits, state, between, ((vector, *fixed), ()))[1]
         _, before, gathered = put(state)
-        to_time = rnp.real(rnp.sum(g[i] * slope(ys[i], ts[i], vector)))
+        to_time = rnp.real(rnp.sum(g[i] * slope(ys[i], ts[i], vector, fixed)))
         return (before, gathered), to_time.astype(ts.dtype)
 
     count = ts.shape[0]
     zero = rnp.zeros_like(ys[0]), rnp.zeros_like(vector)
     (adjoint, gathered), to_times = lax.scan(interval, zero, rnp.arange(count - 1, 0, -1))
-    to_first = -rnp.real(rnp.sum(adjoint * slope(ys[0], ts[0], vector))).astype(ts.dtype)
+    to_first = -rnp.real(rnp.sum(adjoint * slope(ys[0], ts[0], vector, fixed))).astype(ts.dtype)
     to_ts = rnp.concatenate([to_first[None], to_times[::-1]])
     grads = [None] * len(leaves)
     for i, x in zip(moving, restore(gathered)):
