@@ -87,8 +87,8 @@ def pytest_runtest_setup(item):
         pytest.skip(f"needs plugins that are not installed here: {', '.join(missing)}")
 
 
-# What a setting that checks programs is where it checks nothing.
-IDLE = (False, None, "allow", "standard")
+# What a setting is where it forbids nothing.
+IDLE = (False, None, "allow", "standard", "fold")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -76,6 +76,7 @@ def test_joins(a, b, joined, wide):
     assert dtypes.promote_types(a, b) == joined
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.narrow
 def test_unsigned_and_signed_32_bits_stay_32_bits_wide_unless_64_bits_are_on():
     assert dtypes.promote_types("int32", "uint32") == "int32"
@@ -324,6 +325,7 @@ def test_a_row_takes_part_in_promotion(wide):
     assert table.result_type(bfloat16, 1.0, return_weak_type_flag=True) == ("bfloat16", False)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_a_row_changes_no_promotion_of_others(wide):
     before, after = DTypeTable(), DTypeTable()
     after.add(BFLOAT16)

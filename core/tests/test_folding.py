@@ -102,6 +102,7 @@ def test_what_folds_itself_gets_no_door(internal):
     assert files(lambda: module.inner(lambda: 1 / 0)) == {HERE}
 
 
+@pytest.mark.forbidden("traceback")
 def test_the_methods_of_a_class(internal):
     module = internal(
         "@folded\n"

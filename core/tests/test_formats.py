@@ -87,6 +87,7 @@ def test_fixed_point_computes_compares_sorts_and_prints(q):
     assert len(rb.make_jaxpr(lambda x: x + 2.0)(x).jaxpr.equations) == 1
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_conversions_go_by_the_programs(q):
     x = rnp.array([1.5, -2.25, 100.0], q)
     assert np.asarray(x, np.float32).tolist() == x.astype("float32").tolist() == [1.5, -2.25, 100.0]

@@ -291,6 +291,7 @@ def test_values_take_the_dtype_of_the_array():
         v.at[0].set(2**40)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_values_may_be_lists_that_hold_computed_ones():
     def changed(row):
         a, b = row

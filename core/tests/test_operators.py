@@ -342,6 +342,7 @@ def test_a_weak_integer_is_compared_as_the_number_that_it_is():
     assert not np.asarray(array(np.array([44], "uint8")) == weak).any()
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_differences_of_64_bit_integers_of_both_signs_have_64_bits():
     x, y = array(np.array([2**24 + 1], "uint64")), array(np.array([2**24], "int64"))
     assert (x - y).dtype == "float64" and float((x - y)[0]) == 1

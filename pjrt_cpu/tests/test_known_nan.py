@@ -21,6 +21,7 @@ def test_a_function_of_a_known_nan_is_nan(name):
     assert np.isfinite(rb.jit(function)(X)).all()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_what_a_flag_makes_nan_is_nan(name):
     function = FUNCTIONS[name]

@@ -20,6 +20,7 @@ RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(5, 16)).astype(np.float32), RNG.normal(size=(16, 6)).astype(np.float32)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_row_says_what_its_numpy_dtype_does(name):
     spec, info = dtypes.spec(name), ml_dtypes.iinfo(name)

@@ -21,7 +21,8 @@ def definite(a):
 
 
 def ours(x):
-    return rnp.asarray(x, dtype=x.dtype) if isinstance(x, np.ndarray) else x
+    with rb.config.override(explicit_x64_dtypes="allow"):
+        return rnp.asarray(x, dtype=x.dtype) if isinstance(x, np.ndarray) else x
 
 
 def close(found, wanted):

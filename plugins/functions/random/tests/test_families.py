@@ -74,6 +74,7 @@ def test_counts(name):
 
 
 # ---------------------------------------------------------------------------------------------- derivatives
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.needs("grad")
 def test_implicit_derivatives():
     """A sample moves as its quantile does: compared with differences of SciPy's inverse in float64."""

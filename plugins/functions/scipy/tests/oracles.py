@@ -7,7 +7,8 @@ import rabbet.numpy as rnp
 
 def ours(x):
     """A NumPy array in its own dtype, without narrowing; anything else as it is."""
-    return rnp.asarray(x, x.dtype) if isinstance(x, np.ndarray) else x
+    with rb.config.override(explicit_x64_dtypes="allow"):
+        return rnp.asarray(x, x.dtype) if isinstance(x, np.ndarray) else x
 
 
 def close(found, wanted, rtol=1e-9, atol=1e-10):

@@ -111,6 +111,7 @@ def settings_under(**variables):
     return json.loads(done.stdout)
 
 
+@pytest.mark.forbidden("debug_nans")
 def test_variables_of_jax_are_read_where_ours_are_not_set():
     values, found = settings_under(
         JAX_ENABLE_X64="1", JAX_NUM_CPU_DEVICES="2", JAX_TRACEBACK_FILTERING="off", JAX_DEBUG_NANS="perhaps",

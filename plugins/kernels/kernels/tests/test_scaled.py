@@ -21,6 +21,7 @@ def quantized(mode, m=70, n=40, k=128):
     return x, y, a, b
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
 def test_every_code_of_eight_bits(dtype):
     codes = np.arange(256, dtype="uint8")
