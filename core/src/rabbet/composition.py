@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -353,7 +354,7 @@ def implements_hook(hook: str) -> bool:
 
 def notify_hooks(hook: str, **facts: Any) -> None:
     """Tell the installed hook plugins; where there are none, the machinery for them is not even imported."""
-    if has_hooks():
+    if "rabbet.plugins.hooks" in sys.modules or has_hooks():  # the second takes as long as a small program
         from rabbet.plugins.hooks import notify
 
         notify(hook, **facts)

@@ -1,5 +1,7 @@
 """NumPy arrays that a program does not read are not put on the device, by the frame in C and in Python."""
 
+import sys
+
 import numpy as np
 import pytest
 import rabbet as rb
@@ -104,3 +106,27 @@ def test_arrays_that_change_between_calls(native):
         x[0] = i
         assert f(x, np.float32(1)).tolist() == 1
         assert f(x, np.float32([1])).tolist() == 2 + i
+
+
+def test_kinds_of_unread_arrays_and_settings_in_turns(native, made):
+    f = jitted(lambda x, y: x.size + y, native)
+    y = rb.device_put(np.float32(1))
+    given = [np.zeros(3, np.float32), np.zeros(3, np.int32), np.zeros((2, 2), np.float32)]
+    wide = np.zeros(3, np.int64)
+    for i in range(4):
+        for x in given:
+            made.clear()
+            assert f(x, y).tolist() == x.size + 1
+            assert i < 2 or x.shape not in made
+        with rb.config.override(enable_x64=i % 2 == 1):
+            assert f(wide, y).tolist() == f(given[0], y).tolist() == 4
+
+
+def test_calls_with_unread_arrays_keep_nothing(native):
+    f, x, y = jitted(lambda x, y: y + 1, native), np.zeros(3, np.float32), rb.device_put(np.float32(1))
+    counts = []
+    for i in range(120):
+        f(x, y)
+        if i % 40 == 20:
+            counts.append((sys.getrefcount(x), sys.getrefcount(x.dtype), sys.getrefcount(y.spec)))
+    assert counts[0] == counts[-1]

@@ -127,8 +127,8 @@ def put_as_before(x: np.ndarray, device: Device | DescribedDevice) -> Value | No
     # NumPy has dtypes that are equal and not the same: C's long and long long, those with metadata.
     if spec is None or spec.aval.dtype is not x.dtype or config.transfer_guard_host_to_device is not None:
         return None
-    if transfer_guards.wanted:  # somebody is told of transfers
-        return None
+    if transfer_guards.wanted and x.shape:  # somebody is told of transfers
+        transfer_guards.told("host-to-device", spec.aval, device)
     try:
         raw = adapter.batched_device_put(
             spec.aval, spec.sharding, [x], [device.raw], True, False, adapter.ONLY_DURING_CALL, True

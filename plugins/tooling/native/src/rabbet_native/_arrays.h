@@ -14,7 +14,7 @@ static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
 static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back, *nodes;
 static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
 static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes, *s_spec, *s_raw, *s_array;
-static PyObject *s_donating, *s_delete;
+static PyObject *s_donating, *s_delete, *s_dtype, *s_shape, *s_guard;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
@@ -94,7 +94,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees;
-    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *unread, *later, *convert, *converted;
+    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *unread, *later, *put_off, *convert, *converted;
 } Frame;
 
 typedef struct {
@@ -130,15 +130,105 @@ static int leaves_more(Leaves *leaves)
     return 0;
 }
 
-/* Whether this is a NumPy array at a place which some program does not read: 1, 0, -1. */
-static int is_read_later(Frame *f, Leaves *leaves, PyObject *x)
+static Py_ssize_t offset_in(PyObject *type, const char *name)
+{
+    PyObject *descriptor = PyObject_GetAttrString(type, name);
+    if (descriptor == NULL)
+        return -1;
+    Py_ssize_t offset = -1;
+    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type))
+        offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    else
+        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_DECREF(descriptor);
+    return offset;
+}
+
+/* What stands for NumPy arrays that were put off, by the place of a leaf in calls of this frame: `put_off` has
+   tuples of their dtype, their shape, the placement, and the key of the settings by which that was found (the
+   default device is among them). */
+enum { DTYPE, SHAPE, PLACEMENT, TRACED_KEY, PUT_OFF_PARTS };
+
+static PyTypeObject *later_type;
+static Py_ssize_t at_later_host, at_later_spec;
+
+/* Whether a setting is this object: 1, 0, -1. */
+static int is_set(Frame *f, PyObject *name, PyObject *value)
+{
+    PyObject *now = PyObject_GetAttr(f->settings, name);
+    Py_XDECREF(now); /* compared, and nothing else */
+    return now == NULL ? -1 : now == value;
+}
+
+/* Whether what is remembered of a place is true of these: 1, 0, -1. */
+static int is_as_before(Frame *f, PyObject *before, PyObject *dtype, PyObject *shape)
+{
+    if (PyTuple_GET_ITEM(before, DTYPE) != dtype)
+        return 0;
+    int same = PyObject_RichCompareBool(PyTuple_GET_ITEM(before, SHAPE), shape, Py_EQ);
+    if (same > 0)
+        same = is_set(f, s_traced_key, PyTuple_GET_ITEM(before, TRACED_KEY));
+    if (same > 0)
+        same = is_set(f, s_guard, Py_None);
+    return same;
+}
+
+/* Remember what `later` made of an array: 0, or -1. */
+static int remember_put_off(Frame *f, PyObject *place, PyObject *later, PyObject *dtype, PyObject *shape)
+{
+    if (later_type == NULL) { /* the first one */
+        Py_ssize_t host = offset_in((PyObject *)Py_TYPE(later), "host");
+        if (host < 0 || (at_later_spec = offset_in((PyObject *)Py_TYPE(later), "spec")) < 0) {
+            PyErr_Clear(); /* another core: it is asked each time */
+            return 0;
+        }
+        at_later_host = host;
+        later_type = (PyTypeObject *)Py_NewRef(Py_TYPE(later));
+    }
+    if (Py_TYPE(later) != later_type || SLOT(later, at_later_spec) == NULL)
+        return 0;
+    PyObject *key = PyObject_GetAttr(f->settings, s_traced_key), *known = NULL;
+    int failed = key == NULL;
+    if (key != NULL && key != Py_None) { /* it is None until somebody asks for it */
+        known = PyTuple_Pack(PUT_OFF_PARTS, dtype, shape, SLOT(later, at_later_spec), key);
+        failed = known == NULL || PyDict_SetItem(f->put_off, place, known) < 0;
+    }
+    Py_XDECREF(known);
+    Py_XDECREF(key);
+    return failed ? -1 : 0;
+}
+
+/* What stands for a NumPy array, or its array, with a reference. */
+static PyObject *put_off(Frame *f, PyObject *place, PyObject *x)
+{
+    PyObject *dtype = PyObject_GetAttr(x, s_dtype), *shape = dtype == NULL ? NULL : PyObject_GetAttr(x, s_shape);
+    PyObject *made = NULL, *before = shape == NULL ? NULL : PyDict_GetItemWithError(f->put_off, place);
+    if (before != NULL) {
+        Py_INCREF(before);
+        int same = is_as_before(f, before, dtype, shape);
+        if (same > 0 && (made = later_type->tp_alloc(later_type, 0)) != NULL) {
+            SLOT(made, at_later_host) = Py_NewRef(x);
+            SLOT(made, at_later_spec) = Py_NewRef(PyTuple_GET_ITEM(before, PLACEMENT));
+        }
+        Py_DECREF(before);
+    }
+    if (made == NULL && !PyErr_Occurred()) {
+        made = PyObject_CallOneArg(f->later, x);
+        if (made != NULL && Py_TYPE(made) != array_type && remember_put_off(f, place, made, dtype, shape) < 0)
+            Py_CLEAR(made);
+    }
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    return made;
+}
+
+/* The place of the next leaf, where this is a NumPy array at one which some program does not read: 1, 0, -1. */
+static int is_read_later(Frame *f, Leaves *leaves, PyObject *x, PyObject **place)
 {
     if (f->unread == Py_None || PySet_GET_SIZE(f->unread) == 0 || strcmp(Py_TYPE(x)->tp_name, "numpy.ndarray") != 0)
         return 0;
-    PyObject *place = PyLong_FromSsize_t(leaves->count);
-    int found = place == NULL ? -1 : PySet_Contains(f->unread, place);
-    Py_XDECREF(place);
-    return found;
+    *place = PyLong_FromSsize_t(leaves->count);
+    return *place == NULL ? -1 : PySet_Contains(f->unread, *place);
 }
 
 /* Add an array, or what is made of a number: 1; 0 for anything else; -1 with an exception. */
@@ -155,8 +245,11 @@ static inline int leaves_add(Frame *f, Leaves *leaves, PyObject *x)
     int is_number = PySet_Contains(f->converted, (PyObject *)Py_TYPE(x));
     if (is_number <= 0)
         return is_number;
-    int is_later = is_read_later(f, leaves, x);
-    PyObject *array = is_later < 0 ? NULL : PyObject_CallOneArg(is_later ? f->later : f->convert, x);
+    PyObject *place = NULL, *array = NULL;
+    int is_later = is_read_later(f, leaves, x, &place);
+    if (is_later >= 0)
+        array = is_later ? put_off(f, place, x) : PyObject_CallOneArg(f->convert, x);
+    Py_XDECREF(place);
     if (array == NULL)
         return -1;
     if (is_later && Py_TYPE(array) != array_type) {
@@ -203,21 +296,9 @@ static PyObject *look_up(Frame *f, PyObject *programs, Leaves *leaves)
     PyObject *found = PyDict_GetItemWithError(programs, key);
     Py_XINCREF(found);
     Py_DECREF(key);
+    if (found == NULL) /* perhaps since the devices are others */
+        PyDict_Clear(f->put_off);
     return found;
-}
-
-static Py_ssize_t offset_in(PyObject *type, const char *name)
-{
-    PyObject *descriptor = PyObject_GetAttrString(type, name);
-    if (descriptor == NULL)
-        return -1;
-    Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type))
-        offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
-    else
-        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
-    Py_DECREF(descriptor);
-    return offset;
 }
 
 static PyObject *aval_of(PyObject *spec)

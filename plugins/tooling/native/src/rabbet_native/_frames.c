@@ -233,7 +233,8 @@ static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->converted = Py_NewRef(converted);
     f->tree_shapes = shapes_of(trees);
     f->named_shapes = shapes_of(named);
-    int whole = f->tree_shapes != NULL && f->named_shapes != NULL;
+    f->put_off = PyDict_New();
+    int whole = f->tree_shapes != NULL && f->named_shapes != NULL && f->put_off != NULL;
     if (whole && fixed != Py_None) {
         f->by_count = PyObject_GetAttrString(split, "by_count");
         f->names = f->by_count == NULL ? NULL : PyObject_GetAttrString(split, "names");
@@ -359,7 +360,8 @@ PyMODINIT_FUNC PyInit__frames(void)
                  {&s_depth, "depth"},             {&s_is_ready, "is_ready"},     {&s_is_deleted, "is_deleted"},
                  {&s_reading, "reading"},         {&s_shapes, "shapes"},         {&s_spec, "spec"},
                  {&s_raw, "raw"},                 {&s_array, "array"},           {&s_donating, "donating"},
-                 {&s_delete, "delete"}};
+                 {&s_delete, "delete"},           {&s_dtype, "dtype"},           {&s_shape, "shape"},
+                 {&s_guard, "transfer_guard_host_to_device"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if ((*names[i].name = PyUnicode_InternFromString(names[i].text)) == NULL)
             return NULL;
