@@ -37,14 +37,13 @@ def as_array(name, x):
 
 def as_float(name, x, weak=True, *, with_number=False):
     """``x`` as an array of a float dtype; integers and booleans are converted, those with a weak type to one
-    with a weak type, unless ``weak`` is False. ``with_number``: as beside a Python float, to its dtype.
+    with a weak type, unless ``weak`` is False. ``with_number``: as beside a Python float, to its weak dtype.
     """
     x = as_array(name, x)
     if dtypes.kind(x.dtype) in "fc":
         return x if weak or not x.weak_type else with_weak_type(x, False)
-    if not x.weak_type:
-        wanted = dtypes.scalar_dtype(float) if with_number else dtypes.to_inexact(x.dtype)
-        return lax.convert_element_type(x, wanted)
+    if not x.weak_type and not with_number:
+        return lax.convert_element_type(x, dtypes.to_inexact(x.dtype))
     return with_weak_type(x, weak, dtypes.scalar_dtype(float))
 
 

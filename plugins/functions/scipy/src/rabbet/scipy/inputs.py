@@ -11,7 +11,7 @@ import numpy as np
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
-from rabbet.extend.functions import is_array_like, is_python_scalar
+from rabbet.extend.functions import is_array_like, is_python_scalar, with_weak_type
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.transform import typeof
 
@@ -28,11 +28,14 @@ def array(name: str, x: Any) -> Array:
     return x if hasattr(x, "aval") else rnp.asarray(x)
 
 
-def inexact(name: str, *xs: Any) -> list[Array]:
-    """Arrays in their common dtype, a float or complex one."""
+def inexact(name: str, *xs: Any, weak: bool = False) -> list[Array]:
+    """Arrays in their common dtype, a float or complex one; ``weak``: weakly typed where that dtype is."""
     for x in xs:
         array(name, x)
-    dtype = dtypes.to_inexact(dtypes.result_type(*xs))
+    common, is_weak = dtypes.promote(*xs)
+    dtype = dtypes.to_inexact(common)
+    if weak and is_weak:
+        return [with_weak_type(x, dtype=dtype) for x in xs]
     return [rnp.asarray(x, dtype) for x in xs]
 
 

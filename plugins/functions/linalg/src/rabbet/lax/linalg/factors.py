@@ -6,7 +6,6 @@ import operator
 from typing import TYPE_CHECKING
 
 from rabbet import lax
-from rabbet.extend.primitive import full_of_type
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices, primitives
 from rabbet.lax.linalg.conversion import in_single
@@ -42,7 +41,7 @@ def cholesky(x: Value, *, symmetrize_input: bool = True) -> Value:
 def symmetrized(x):
     """The mean of each matrix and its adjoint."""
     total = lax.add(x, matrices.adjoint(x))
-    return lax.mul(total, full_of_type(typeof(total).strong(), 0.5))
+    return lax.mul(total, 0.5)
 
 
 @in_single

@@ -19,7 +19,7 @@ from rabbet.numpy.elementwise.selection_and_rounding import clip
 from rabbet.numpy.indexing.taking import integer_indices
 from rabbet.numpy.reductions.reducing import converted, spread_to
 from rabbet.numpy.shapes.reshaping import array_of
-from rabbet.numpy.support.arguments import as_array, check, kind_of
+from rabbet.numpy.support.arguments import as_array, check, kind_of, weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -39,6 +39,7 @@ def values_for(name: Any, values: Any, dtype: Any) -> Any:
 
 
 @fused(static=("inplace",))
+@weak_by(1)
 def place(arr: Value, mask: Value, vals: Value, *, inplace: bool = True) -> Value:
     """A copy of ``arr`` with the elements under a mask replaced by ``vals`` in order, from the start again as
     often as needed.

@@ -9,6 +9,7 @@ from rabbet.extend.functions import fused
 from rabbet.lax.linalg import matrices
 from rabbet.numpy.linalg.arguments import matrix, one_of, square
 from rabbet.numpy.shapes.rearranging import flip
+from rabbet.numpy.support.arguments import weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -44,6 +45,7 @@ class SVDResult(NamedTuple):
 
 
 @fused(static=("upper", "symmetrize_input"))
+@weak_by(1)
 def cholesky(a: Value, *, upper: bool = False, symmetrize_input: bool = True) -> Value:
     """The Cholesky factor of Hermitian positive definite matrices: ``a = l l^H``.
 
@@ -68,6 +70,7 @@ def cholesky(a: Value, *, upper: bool = False, symmetrize_input: bool = True) ->
 
 
 @fused(static=("mode",))
+@weak_by(1)
 def qr(a: Value, mode: str = "reduced") -> QRResult | Value:
     """The QR decomposition: ``a = q r``, ``q`` with orthonormal columns, ``r`` upper triangular.
 
@@ -91,6 +94,7 @@ def qr(a: Value, mode: str = "reduced") -> QRResult | Value:
 
 
 @fused(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+@weak_by(1)
 def svd(
     a: Value,
     full_matrices: bool = True,
@@ -147,6 +151,7 @@ def svdvals(x: Value, /) -> Value:
 
 
 @fused(static=("UPLO", "symmetrize_input"))
+@weak_by(1)
 def eigh(a: Value, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, increasing, and eigenvectors of Hermitian matrices.
 
@@ -183,6 +188,7 @@ def eigvalsh(a: Value, UPLO: str | None = "L", *, symmetrize_input: bool = True)
 
 
 @fused
+@weak_by(1)
 def eig(a: Value) -> Any:
     """Eigenvalues and eigenvectors, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
 
@@ -199,6 +205,7 @@ def eig(a: Value) -> Any:
 
 
 @fused
+@weak_by(1)
 def eigvals(a: Value) -> Value:
     """The eigenvalues, complex, of square matrices of shape ``(..., n, n)`` (CPU only).
 

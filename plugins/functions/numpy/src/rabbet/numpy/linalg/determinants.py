@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rabbet import Array, lax
 from rabbet.extend.functions import fused
 from rabbet.numpy.linalg.arguments import one_of, square
+from rabbet.numpy.support.arguments import weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -32,6 +33,7 @@ def factored(a: Value) -> tuple[Value, ...]:
 
 
 @fused
+@weak_by(1)
 def det(a: Value) -> Value:
     """The determinant of square matrices of shape ``(..., n, n)``; of shape ``(...)``.
 
@@ -67,6 +69,7 @@ def by_formula(a: Any, n: Any) -> Any:
 
 
 @fused(static=("method",))
+@weak_by(1)
 def slogdet(a: Value, *, method: str | None = None) -> SlogdetResult:
     """The sign of the determinant (of complex matrices a number of length 1) and the logarithm of its size.
 

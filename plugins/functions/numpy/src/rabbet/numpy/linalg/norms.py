@@ -13,7 +13,7 @@ from rabbet.numpy.linalg.arguments import inexact, largest_size, matrix, square
 from rabbet.numpy.linalg.decompositions import eigvalsh, svdvals
 from rabbet.numpy.linalg.systems import inv
 from rabbet.numpy.shapes.reshaping import array_of
-from rabbet.numpy.support.arguments import axes_of, keep_dims
+from rabbet.numpy.support.arguments import axes_of, keep_dims, weak_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,6 +163,7 @@ def vector_norm(
 
 
 @fused(static=("p",))
+@weak_by(1)
 def cond(x: Value, p: Value = None) -> Value:
     """The condition number of matrices: the norm times that of the inverse.
 

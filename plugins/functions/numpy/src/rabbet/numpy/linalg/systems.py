@@ -15,13 +15,14 @@ from rabbet.numpy.linalg.arguments import inexact, square
 from rabbet.numpy.products.dots import matmul, operands
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.reshaping import array_of
-from rabbet.numpy.support.arguments import axes_of
+from rabbet.numpy.support.arguments import axes_of, weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
 
 
 @fused
+@weak_by(2)
 def solve(a: Value, b: Value) -> Value:
     """The solution of ``a x = b``, by LU factors.
 

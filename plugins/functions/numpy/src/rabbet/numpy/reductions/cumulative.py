@@ -15,7 +15,7 @@ from rabbet.numpy.elementwise.logic import not_equal
 from rabbet.numpy.reductions.reducing import as_terms, converted, spread_to
 from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.reshaping import array_of
-from rabbet.numpy.support.arguments import axis_of, check, kind_of, no_out, requested
+from rabbet.numpy.support.arguments import axis_of, check, kind_of, no_out, requested, weak_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,6 +168,7 @@ def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = No
 
 
 @fused(static=("axis", "edge_order"))
+@weak_by(0)
 def gradient(
     f: Value, *varargs: Value, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:

@@ -21,7 +21,7 @@ from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.sampled.signals import convolve
 from rabbet.numpy.shapes.reshaping import array_of, atleast_1d
-from rabbet.numpy.support.arguments import as_array, check
+from rabbet.numpy.support.arguments import as_array, check, weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import DType, Value
@@ -56,6 +56,7 @@ def sum_of(name: Any, combine: Any, a1: Any, a2: Any) -> Any:
 
 
 @fused
+@weak_by(2)
 def polyadd(a1: Value, a2: Value) -> Value:
     """The sum of two polynomials, as long as the longer one.
 
@@ -67,6 +68,7 @@ def polyadd(a1: Value, a2: Value) -> Value:
 
 
 @fused
+@weak_by(2)
 def polysub(a1: Value, a2: Value) -> Value:
     """The difference of two polynomials, as long as the longer one.
 
@@ -94,6 +96,7 @@ def polymul(a1: Value, a2: Value, *, trim_leading_zeros: bool = False) -> Value:
 
 
 @fused
+@weak_by(2)
 def product_of(a1: Value, a2: Value) -> Any:
     """The convolution of the coefficients; nothing counts as zero."""
     a1, a2 = (x if x.shape[0] else lax.full((1,), 0, x.dtype) for x in in_floats("polymul", a1, a2))
@@ -120,6 +123,7 @@ def polydiv(u: Value, v: Value, *, trim_leading_zeros: bool = False) -> tuple[Va
 
 
 @fused
+@weak_by(2)
 def long_division(u: Value, v: Value) -> tuple[Value, ...]:
     """Long division; each step takes off one multiple of ``v``."""
     u, v = in_floats("polydiv", u, v)

@@ -23,7 +23,7 @@ from rabbet.numpy.products.dots import operands
 from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.reductions.statistics import average
 from rabbet.numpy.shapes.reshaping import array_of
-from rabbet.numpy.support.arguments import check, kind_of
+from rabbet.numpy.support.arguments import check, kind_of, weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import DTypeLike, Value
@@ -65,6 +65,7 @@ def interp(
 
 
 @fused(static=("period", "goes_on"))
+@weak_by(3)
 def interpolated(
     x: Value,
     xp: Value,
@@ -197,6 +198,7 @@ STATIC = ("mode", "precision", "preferred_element_type")
 
 
 @fused(static=STATIC)
+@weak_by(2)
 def convolve(
     a: Value,
     v: Value,
@@ -227,6 +229,7 @@ def convolve(
 
 
 @fused(static=STATIC)
+@weak_by(2)
 def correlate(
     a: Value,
     v: Value,

@@ -16,7 +16,7 @@ from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.reshaping import array_of, ravel
-from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, kind_of, shape_of
+from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, kind_of, shape_of, weak_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -281,6 +281,7 @@ def _without(n: int, places: Any) -> Any:
     return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], "int32"), (1,))
 
 
+@weak_by(1)
 def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Value:
     """``arr`` with values put in before the given positions along ``axis``; for None, among elements in
     row-major order.

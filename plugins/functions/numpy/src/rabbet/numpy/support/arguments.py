@@ -6,12 +6,15 @@ one costs a transfer for each element, which a call should not hide.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rabbet import dtypes, lax
+from rabbet import dtypes, lax, tree
 from rabbet.errors import AxisError, ConcretizationTypeError
 from rabbet.extend.functions import (
     broadcast_operands,
@@ -180,6 +183,32 @@ def weak_as(out: Value, x: Value) -> Value:
     return out
 
 
+def weak_by(count: int) -> Callable[..., Any]:
+    """Decorator of a function whose results, positions aside, are weakly typed where its first ``count``
+    arguments promote to a weak type; 0: all that it takes by position.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        names = list(inspect.signature(function).parameters)[: count or 1]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out = function(*args, **kwargs)
+            operands = (*args[: count or None], *[kwargs[name] for name in names if name in kwargs])
+            dtype, weak = dtypes.promote(*operands)
+            exact = dtypes.kind(dtype) in "iu"
+            return tree.map(lambda x: with_weak_type(x) if may_be_weak(x, exact) else x, out) if weak else out
+
+        return call
+
+    return decorate
+
+
+def may_be_weak(x: Any, exact: bool) -> bool:
+    """Whether a result is of numbers like the operands'; ``exact``: these are integers."""
+    return not x.aval.weak_type and dtypes.kind(x.dtype) in ("iufc" if exact else "fc")
+
+
 def keep_dims(out: Value, axes: tuple[int, ...]) -> Value:
     """A reduced array with its reduced dimensions back, of size 1."""
     return lax.expand_dims(out, axes) if axes else out
@@ -241,4 +270,5 @@ __all__ = [
     "shape_of",
     "typed",
     "weak_as",
+    "weak_by",
 ]

@@ -33,9 +33,9 @@ class EigImplementation(enum.Enum):
 def eig_aval(a, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs):
     matrices.square_matrices("eig", a)
     dtype = np.result_type(a.dtype, np.complex64)
-    vectors = ShapedArray(a.shape, dtype)
+    vectors = ShapedArray(a.shape, dtype, a.weak_type)
     return (
-        ShapedArray(a.shape[:-1], dtype), *[vectors] * compute_left_eigenvectors,
+        ShapedArray(a.shape[:-1], dtype, a.weak_type), *[vectors] * compute_left_eigenvectors,
         *[vectors] * compute_right_eigenvectors,
     )  # fmt: skip
 

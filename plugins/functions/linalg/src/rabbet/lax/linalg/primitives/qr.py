@@ -20,12 +20,12 @@ from rabbet.lax.linalg.primitives.triangular import triangular_solve
 # -------------------------------------------------------------------------------------- reflections alone
 def geqrf_aval(a):
     matrices.matrices("geqrf", a)
-    return a.strong(), factors_aval(a)
+    return a, factors_aval(a)
 
 
 def factors_aval(a):
     """The type of the factors ``tau`` of the reflections of ``a``."""
-    return ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    return ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype, a.weak_type)
 
 
 geqrf = Primitive(
@@ -47,7 +47,7 @@ def lower_geqrf(op, a):
 
 def geqp3_aval(a):
     matrices.matrices("geqp3", a)
-    return a.strong(), ShapedArray((*a.shape[:-2], a.shape[-1]), "int32"), factors_aval(a)
+    return a, ShapedArray((*a.shape[:-2], a.shape[-1]), "int32"), factors_aval(a)
 
 
 geqp3 = Primitive(

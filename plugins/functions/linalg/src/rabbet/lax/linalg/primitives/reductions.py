@@ -11,7 +11,7 @@ from rabbet.lax.linalg import matrices
 
 def hessenberg_aval(a):
     matrices.square_matrices("hessenberg", a)
-    return a.strong(), ShapedArray(reflectors(a), a.dtype)
+    return a, ShapedArray(reflectors(a), a.dtype, a.weak_type)
 
 
 def reflectors(a):
@@ -29,8 +29,8 @@ hessenberg = Primitive(
 def tridiagonal_aval(a, lower):
     matrices.square_matrices("tridiagonal", a)
     real = real_dtype(a.dtype) if a.dtype.kind == "c" else a.dtype
-    e = ShapedArray(reflectors(a), real)
-    return a.strong(), ShapedArray(a.shape[:-1], real), e, ShapedArray(e.shape, a.dtype)
+    e = ShapedArray(reflectors(a), real, a.weak_type)
+    return a, e.update(shape=a.shape[:-1]), e, e.update(dtype=a.dtype)
 
 
 tridiagonal = Primitive(
@@ -42,7 +42,7 @@ tridiagonal = Primitive(
 
 def schur_aval(a, compute_schur_vectors=True):
     matrices.square_matrices("schur", a)
-    return (a.strong(),) * (2 if compute_schur_vectors else 1)
+    return (a,) * (2 if compute_schur_vectors else 1)
 
 
 schur = Primitive(

@@ -30,11 +30,11 @@ def svd_aval(a, full_matrices, compute_uv, algorithm):
     matrices.matrices("svd", a)
     *lead, m, n = a.shape
     k = min(m, n)
-    s = ShapedArray((*lead, k), real_dtype(a.dtype))
+    s = ShapedArray((*lead, k), real_dtype(a.dtype), a.weak_type)
     if not compute_uv:
         return (s,)
-    u = ShapedArray((*lead, m, m if full_matrices else k), a.dtype)
-    return u, s, ShapedArray((*lead, n if full_matrices else k, n), a.dtype)
+    u = ShapedArray((*lead, m, m if full_matrices else k), a.dtype, a.weak_type)
+    return u, s, ShapedArray((*lead, n if full_matrices else k, n), a.dtype, a.weak_type)
 
 
 svd = Primitive(

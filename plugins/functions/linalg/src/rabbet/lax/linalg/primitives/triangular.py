@@ -18,7 +18,7 @@ def triangular_solve_aval(a, b, left_side, lower, transpose_a, conjugate_a, unit
             f"triangular_solve with left_side={left_side} takes a of shape (..., n, n) and b of shape "
             f"{wanted} with equal leading dimensions, got a: {a.str_short()}, b: {b.str_short()}"
         )
-    return b.strong()
+    return b if a.weak_type else b.strong()
 
 
 triangular_solve = Primitive(
