@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rabbet.dtypes.array_protocol import array_of
 from rabbet.primitives.standard import batch, collective, jvp, lower, transpose
+from rabbet.program.body_operands import Feeds, feeds_of
 from rabbet.program.context import context
 from rabbet.rules.rule_sets import RuleSet
 from rabbet.rules.tables import Role, RuleTable, all_tables, refusing
@@ -14,6 +15,7 @@ from rabbet.trace.traced_runs import run, run_traced
 from rabbet.trace.tracer import Tracer, is_tracer, payload_of
 
 __all__ = [
+    "Feeds",
     "Interpreter",
     "Role",
     "RuleSet",
@@ -27,6 +29,7 @@ __all__ = [
     "bound_axes",
     "collective",
     "context",
+    "feeds_of",
     "is_tracer",
     "jvp",
     "lower",

@@ -9,6 +9,12 @@ from rabbet import Array, ArrayLike, Device, DTypeLike
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Feeds(NamedTuple):
+    """What the rule ``feeds`` of a primitive that carries programs says of an operator."""
+    places: Any
+    rounds: Any = ...
+    decides: Any = ...
+
 class Interpreter:
     """A transformation's way of running a program. Subclasses give a ``table`` and three small methods."""
     parent: Any
@@ -114,6 +120,7 @@ def bind_axes(more: Any) -> Any: ...
 def bound_axes() -> Any: ...
 collective: RuleTable
 context: Any
+def feeds_of(op: Any) -> Any: ...
 def is_tracer(x: Any) -> bool: ...
 jvp: RuleTable
 lower: RuleTable

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet.lowering.known_values import Known
 from rabbet.lowering.regions import Region, types_of
 from rabbet.primitives import transposition, zeros
+from rabbet.program.body_operands import Feeds
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.rules.payloads import Linear, Zero
 from rabbet.rules.primitive import Primitive
@@ -54,6 +55,12 @@ cond = Primitive(
     doc="the branch number index, clamped to those there are; a boolean takes the second one if true",
     parameters={"branches": "tuple of Jaxpr: programs of equal types, one of which runs; False is the first"},
 )
+
+
+@cond.rule("feeds")
+def feeds_cond(op: Op) -> Feeds:
+    branches = op.params["branches"]
+    return Feeds({f"branches[{i}]": range(1, 1 + len(b.invars)) for i, b in enumerate(branches)})
 
 
 @cond.rule("lower")

@@ -12,6 +12,7 @@ from rabbet.lowering.regions import Region, types_of
 from rabbet.messages.source_positions import source_position
 from rabbet.primitives import elementwise, logic, zeros
 from rabbet.program import effects
+from rabbet.program.body_operands import Feeds
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr, Literal, evaluate
 from rabbet.program.sharded_types import joined_over
@@ -148,6 +149,14 @@ def parts_of_while(op: Site | Op, args: tuple[Value | str, ...]) -> tuple[list[V
     """The operands by use: constants of the condition, constants of the body, carried values."""
     m, n = op.params["cond_consts"], op.params["body_consts"]
     return list(args[:m]), list(args[m : m + n]), list(args[m + n :])
+
+
+@while_.rule("feeds")
+def feeds_while(op: Op) -> Feeds:
+    m, body = op.params["cond_consts"], len(op.params["body_jaxpr"].invars)
+    first = m + op.params["body_consts"]
+    places = {"cond_jaxpr": [*range(m), *range(first, m + body)], "body_jaxpr": range(m, m + body)}
+    return Feeds(places, {j: first + j for j in range(m + body - first)}, decides=("cond_jaxpr",))
 
 
 @while_.rule("captures")

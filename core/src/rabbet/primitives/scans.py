@@ -14,6 +14,7 @@ from rabbet.primitives.loops import as_carried, settled, while_
 from rabbet.primitives.memory_spaces import lies_in_memory
 from rabbet.primitives.transposition import transpose_program
 from rabbet.program.avals import ShapedArray
+from rabbet.program.body_operands import Feeds
 from rabbet.program.jaxpr import consts_as_inputs, evaluate
 from rabbet.program.sharded_types import memory_of
 from rabbet.rules.payloads import Linear
@@ -60,6 +61,13 @@ scan = Primitive(
         "unroll": "int: how many rounds are written out behind one another",
     },
 )  # fmt: skip
+
+
+@scan.rule("feeds")
+def feeds_scan(op: Op) -> Feeds:
+    first = op.params["consts"]
+    places = {"jaxpr": range(len(op.params["jaxpr"].invars))}
+    return Feeds(places, {j: first + j for j in range(op.params["carry"])})
 
 
 @scan.rule("runs")

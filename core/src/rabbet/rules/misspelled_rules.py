@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from rabbet.primitives.elementwise import Product
     from rabbet.rules.primitive import Primitive
 
-WORDS = ("evaluate", "body", "captures", "extended", "codes", "explicit", "partition", "runs", "varying")
+WORDS = (
+    "evaluate", "body", "captures", "extended", "codes", "explicit", "feeds", "partition", "runs", "varying"
+)  # fmt: skip
 """Names of rules beside a primitive that are of no table."""
 
 CLOSE = 0.75  # "bacth" for "batch"

@@ -25,8 +25,25 @@ for g in (rb.jit(rb.jit(lambda x, y: x + 1)), deep, rb.jit(deep), rb.jit(unused)
         out = g(a, b)
         assert out.tolist() == [1, 2, 3] and out.devices() == {rb.devices()[0]}, g
     assert b.devices() == {rb.devices()[1]}
+lax = rb.lax
+within = (
+    lambda x, y: lax.cond(x[0] < 1, lambda x, y: x + 1, lambda x, y: x + 1, x, y),
+    lambda x, y: lax.switch(1, [lambda x, y: x, lambda x, y: x + 1], x, y),
+    lambda x, y: lax.fori_loop(0, 1, lambda i, c: (c[0] + 1, c[1]), (x, y))[0],
+    lambda x, y: lax.while_loop(lambda c: c[0][0] < 1, lambda c: (c[0] + 1, c[1] * 2), (x, y))[0],
+    lambda x, y: lax.scan(lambda c, z: ((c[0] + 1, c[1] + z), None), (x, y), y[:1], length=1)[0][0],
+)
+for g in map(rb.jit, within):
+    for _ in range(2):
+        out = g(a, b)
+        assert out.tolist() == [1, 2, 3] and out.devices() == {rb.devices()[0]}, g
+# What goes round reaches the result in a later round; what a loop's condition reads decides.
+late = lambda x, y: lax.fori_loop(0, 3, lambda i, c: (c[1], c[2], c[2]), (x, x, y))[0]
+decides = lambda x, y: lax.while_loop(lambda c: c[1][0] < 1, lambda c: (c[0] + 1, c[1] + 1), (x, y))[0]
+branch = lambda x, y: lax.cond(x[0] < 1, lambda x, y: x, lambda x, y: y, x, y)
 kept = rb.jit(lambda a, b: a, keep_unused=True)
 both = [rb.jit(lambda a, b: (a, b)), rb.jit(lambda a, b: a + b), rb.jit(lambda a, b: inner(a, b))]
+both += map(rb.jit, (late, decides, branch))
 for refused in (kept, *both):
     try:
         refused(a, b)

@@ -12,6 +12,7 @@ from rabbet.errors import ShardingError
 from rabbet.extend.passes import Jaxpr, bodies_of
 from rabbet.extend.primitive import optimization_barrier
 from rabbet.extend.sharding import places_in
+from rabbet.extend.transform import feeds_of
 
 from rabbet_parallel.constraints import join_mesh, reshard, to_auto
 from rabbet_parallel.explicit_sharding import mesh_of
@@ -96,26 +97,28 @@ class Walk:
             told = on_a_mesh(params[primitive.place])
             told = told if told is None or told.has_devices else self.on_mesh(told.mesh)
             return [told] * len(outs)
-        bodies = [body for _, body in bodies_of(eqn.op)]
+        bodies = bodies_of(eqn.op)
         if bodies:
             return self.after_bodies(eqn, bodies, operands)
         return [self.together(eqn, operands) if outs else None] * len(outs)
 
     def after_bodies(self, eqn: Equation, bodies: list, operands: list) -> list:
-        """The same of one that carries programs: a loop's, branches, or one that takes all operands."""
-        params, found = eqn.params, [None] * len(eqn.outputs)
-        if "cond_jaxpr" in params:
-            first, held = params["cond_consts"], params["cond_consts"] + params["body_consts"]
-            self.results(params["cond_jaxpr"], [*operands[:first], *operands[held:]])
-            after = self.results(params["body_jaxpr"], operands[first:])
-            return [a or b for a, b in zip(operands[held:], after, strict=True)]
-        for body in bodies:
-            left = len(operands) - len(body.constvars) - len(body.invars)
-            if left not in (0, 1):  # 1: behind what chooses a branch
+        """The same of one that carries programs, each of which takes the operands that the primitive's rule
+        ``feeds`` names; without that rule all of them, if it has as many inputs.
+        """
+        found, feeds = [None] * len(eqn.outputs), feeds_of(eqn.op)
+        for name, body in bodies:
+            if feeds is not None:
+                taken = [operands[i] for i in feeds.places[name]]
+            elif len(operands) == len(body.constvars) + len(body.invars):
+                taken = operands
+            else:
                 continue
-            outs = self.results(body, operands[left:])
-            if len(outs) == len(found):
+            outs = self.results(body, taken)
+            if len(outs) == len(found) and (feeds is None or name not in feeds.decides):
                 found = [a or b for a, b in zip(found, outs, strict=True)]
+        for i, place in () if feeds is None else feeds.rounds.items():
+            found[i] = operands[place] or found[i]
         return found if any(found) else (operands[:1] or [None]) * len(found)
 
     def together(self, eqn: Equation, operands: list) -> Any:

@@ -9,7 +9,6 @@ from rabbet import Array, config, device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.backend import common_device
 from rabbet.extend.functions import describe_function, to_array
-from rabbet.extend.passes import effects_of, without_calls
 from rabbet.extend.primitive import to_memory
 from rabbet.extend.sharding import (
     DeviceGroup,
@@ -27,11 +26,12 @@ from rabbet.extend.sharding import (
 )
 from rabbet.extend.transform import is_tracer
 
+from rabbet_jit.unread_arguments import without_readers
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rabbet import Device
-    from rabbet.extend.passes import Jaxpr
     from rabbet.extend.primitive import ShapedArray
     from rabbet.typing import Value
 
@@ -284,20 +284,6 @@ def unread(program: Program, leaves: Any) -> Any:
     found = jaxpr.once("unread arguments", lambda: without_readers(jaxpr))
     own = [i for i, x in enumerate(leaves) if x.spec.committed and x.spec.layout is None]
     return {i: found[i] for i in own if i in found}
-
-
-def without_readers(jaxpr: Jaxpr) -> dict[int, bool]:
-    """From each input of a program that no result and no effect is made of, also not within the calls of
-    programs in it, to whether an operation takes it.
-    """
-    opened = without_calls(jaxpr)
-    live = set(opened.outvars)
-    for eqn in reversed(opened.equations):
-        if not live.isdisjoint(eqn.outputs) or effects_of(eqn.op):
-            live.update(eqn.inputs)
-    taken = {v for eqn in jaxpr.equations for v in eqn.inputs}
-    pairs = enumerate(zip(jaxpr.invars, opened.invars, strict=True))
-    return {i: v in taken for i, (v, inner) in pairs if inner not in live}
 
 
 def settle(jitted: Any, program: Program, leaves: Any, name: Any) -> Any:

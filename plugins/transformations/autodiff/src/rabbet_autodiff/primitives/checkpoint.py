@@ -28,7 +28,7 @@ from rabbet.extend.bodies import (
 )
 from rabbet.extend.passes import consts_as_inputs, evaluate, stage
 from rabbet.extend.primitive import Linear, Primitive, Zero
-from rabbet.extend.transform import typeof
+from rabbet.extend.transform import Feeds, typeof
 
 if TYPE_CHECKING:
     from rabbet.extend.passes import Jaxpr
@@ -53,6 +53,11 @@ checkpoint = Primitive(
     "checkpoint", checkpoint_aval, kinds=("body", "distinct", "shapeless"), multiple_results=True,
     doc="a program whose intermediate values reverse mode computes again",
 )  # fmt: skip
+
+
+@checkpoint.rule("feeds")
+def feeds_checkpoint(op: Op) -> Feeds:
+    return Feeds({"jaxpr": range(len(op.params["jaxpr"].invars))})
 
 
 @checkpoint.rule("captures")
