@@ -40,6 +40,7 @@ class Sizes:
     length: int = 32
     stages: int = 1
     microbatches: int = 1
+    blocks: int = 1  # in which the queries of attention are taken, so that few scores are held
     dtype: str = "float32"
 
     @property
@@ -107,13 +108,25 @@ def normalized(x):
     return (wide * lax.rsqrt((wide * wide).mean(-1, keepdims=True) + 1e-6)).astype(x.dtype)
 
 
-def attention(x, qkv, out):
-    q, k, v = rnp.einsum("bsd,dche->cbshe", x, qkv)
+def attended(q, k, v, first=0):
+    """Values for queries of which the first is the ``first`` of the sequence."""
     scores = rnp.einsum("bshe,bthe->bhst", q, k).astype("float32") / q.shape[-1] ** 0.5
-    scores = rnp.where(rnp.tril(rnp.ones(scores.shape[-2:], bool)), scores, -1e9)
+    ahead = rnp.arange(k.shape[1]) > first + rnp.arange(q.shape[1])[:, None]
+    scores = rnp.where(ahead, -1e9, scores)
     shifted = rnp.exp(scores - lax.stop_gradient(scores.max(-1, keepdims=True)))
-    weights = (shifted / shifted.sum(-1, keepdims=True)).astype(x.dtype)
-    return rnp.einsum("bshe,hed->bsd", rnp.einsum("bhst,bthe->bshe", weights, v), out)
+    weights = (shifted / shifted.sum(-1, keepdims=True)).astype(q.dtype)
+    return rnp.einsum("bhst,bthe->bshe", weights, v)
+
+
+def attention(x, qkv, out, blocks=1):
+    q, k, v = rnp.einsum("bsd,dche->cbshe", x, qkv)
+    if blocks == 1:
+        return rnp.einsum("bshe,hed->bsd", attended(q, k, v), out)
+    each = x.shape[1] // blocks
+    parts = rnp.swapaxes(q.reshape(q.shape[0], blocks, each, *q.shape[2:]), 0, 1)
+    one = rb.checkpoint(lambda _, given: (None, attended(given[0], k, v, given[1])))
+    made = rnp.swapaxes(lax.scan(one, None, (parts, each * rnp.arange(blocks)))[1], 0, 1)
+    return rnp.einsum("bshe,hed->bsd", made.reshape(q.shape), out)
 
 
 def hidden(x, w):
@@ -125,24 +138,26 @@ def hidden(x, w):
     return rnp.einsum("ebsf,efd,bse->bsd", made, w["down"], chosen)
 
 
-def layer(lay, x, w):
+def layer(lay, blocks, x, w):
     x = checkpoint_name(x, "between")
-    x = lay(x + attention(normalized(x), w["qkv"], w["out"]))
+    x = lay(x + attention(normalized(x), w["qkv"], w["out"], blocks))
     return lay(x + hidden(normalized(x), w)), None
 
 
-def through_layers(x, stacked, lay, policy):
-    return lax.scan(rb.checkpoint(functools.partial(layer, lay), policy=policy), x, stacked)[0]
+def through_layers(x, stacked, lay, sizes, policy):
+    one = functools.partial(layer, lay, sizes.blocks)
+    return lax.scan(rb.checkpoint(one, policy=policy), x, stacked)[0]
 
 
 def through_stages(x, stacked, sizes, lay, along_stages, policy):
     """Stages that work at the same time on different microbatches, and hand what they made to the next: a
-    dimension of stages, cut over devices, which moves by one in each round.
+    dimension of stages, cut over devices, which moves by one in each round. A microbatch takes every m-th
+    sequence: so each device has a part of every microbatch, and none has to be sent.
     """
     n, m = sizes.stages, sizes.microbatches
     of_stages = rb.tree.map(lambda w: w.reshape(n, w.shape[0] // n, *w.shape[1:]), stacked)
-    parts = x.reshape(m, x.shape[0] // m, *x.shape[1:])
-    one = lambda x, w: through_layers(x, w, lambda v: v, policy)
+    parts = rnp.swapaxes(x.reshape(x.shape[0] // m, m, *x.shape[1:]), 0, 1)
+    one = lambda x, w: through_layers(x, w, lambda v: v, sizes, policy)
 
     def round_(held, i):
         begun = lax.dynamic_index_in_dim(parts, lax.min(i, m - 1), 0)
@@ -152,7 +167,7 @@ def through_stages(x, stacked, sizes, lay, along_stages, policy):
 
     start = along_stages(rnp.zeros((n, *parts.shape[1:]), x.dtype))
     _, made = lax.scan(round_, start, rnp.arange(m + n - 1))
-    return made[n - 1 :].reshape(x.shape)
+    return rnp.swapaxes(made[n - 1 :], 0, 1).reshape(x.shape)
 
 
 def loss_of(mesh, layout, sizes, policy=None):
@@ -169,7 +184,7 @@ def loss_of(mesh, layout, sizes, policy=None):
         if sizes.stages > 1:
             x = lay(through_stages(x, stacked, sizes, lay, along_stages, policy))
         else:
-            x = through_layers(x, stacked, lay, policy)
+            x = through_layers(x, stacked, lay, sizes, policy)
         logits = rnp.einsum("bsd,vd->bsv", normalized(x), params["words"]).astype("float32")
         shifted = logits - lax.stop_gradient(logits.max(-1, keepdims=True))
         right = rnp.take_along_axis(shifted, tokens[:, 1:, None], -1)[..., 0]
@@ -227,6 +242,7 @@ def types(mesh, layout, sizes):
 POLICIES = {
     "all": None,
     "between": rb.checkpoint_policies.save_only_these_names("between"),
+    "products": rb.checkpoint_policies.dots_with_no_batch_dims_saveable,
     "offload": rb.checkpoint_policies.save_and_offload_only_these_names(
         names_which_can_be_saved=[], names_which_can_be_offloaded=["between"], offload_src="device",
         offload_dst="pinned_host",

@@ -3,13 +3,15 @@
 import pytest
 import rabbet as rb
 from rabbet import planning
+from rabbet.extend.native import hlo_computation
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 from rabbet_plan.collectives import Collective
-from rabbet_plan.estimate import Place, estimate, seconds_of
+from rabbet_plan.estimate import Place, estimate, seconds_of, source_of
 from rabbet_plan.execution_counts import steps
 from rabbet_plan.hardware import TABLE, Hardware
 from rabbet_plan.hlo import Module
+from rabbet_plan.kernels import Product, product_of, share
 
 pytestmark = pytest.mark.needs("cpu", "numpy")
 ROUND = Hardware("round", "Round", 1 << 30, 1e9, {"f32": 1e9}, 1e8, 1e6, 2, 1e3, 0.0, 0.0, "a test")
@@ -52,6 +54,34 @@ def test_the_table_is_whole():
         assert 1e13 < each.speed("bf16") < 1e16 and each.speed("s4") >= each.speed("bf16")
         assert each.other < each.speed("bf16") and each.network < each.link
         assert each.speed("c64") == each.other
+
+
+def test_what_was_reached_takes_the_place_of_peaks():
+    h100, v5e = TABLE["h100"], TABLE["v5e"]
+    reached = h100.sustained()
+    assert reached.speed("bf16") == pytest.approx(989.5e12 * 794.5 / 989) and reached.link == 370e9
+    assert reached.bandwidth == 0.9 * h100.bandwidth and reached.network == 48.5e9
+    assert reached.sustained() == reached and "NCCL" in source_of(h100)
+    assert v5e.sustained().matrix == v5e.matrix and source_of(v5e) == v5e.source
+
+
+def test_parts_of_products_fill_multiprocessors_or_wait():
+    assert share(Product(1, 256, 128 * 108, 64), 108) == 1.0
+    # 218 parts of 128 by 128 take three rounds, of 256 by 128 two that are twice as long.
+    assert share(Product(1, 256, 128 * 108 + 1, 64), 108) == pytest.approx(2 / 3, rel=1e-3)
+    assert share(Product(4, 1, 128, 64), 108) == 4 / 108 / 128  # a row each: most of four parts is empty
+    assert share(Product(96, 2048, 2048, 128), 108) > 0.97
+
+
+def test_the_sizes_of_products():
+    """Of a product as the compiler keeps it, and of none."""
+    mesh = planning.topology("cpu:2").mesh({"x": 2})
+    typed = lambda *shape: rb.ShapeDtypeStruct(shape, "float32", sharding=NamedSharding(mesh, P()))
+    found = rb.jit(lambda a, b: rb.lax.batch_matmul(a, b)).lower(typed(3, 40, 100), typed(3, 100, 50))
+    text = found.lowering.module.key_text
+    module = Module(hlo_computation(text).as_serialized_hlo_module_proto())
+    sizes = [product_of(i) for i in module.entry.instructions]
+    assert [s for s in sizes if s] == [Product(3, 40, 50, 100)]
 
 
 def test_assumptions_are_told():

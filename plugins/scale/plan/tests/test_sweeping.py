@@ -1,7 +1,9 @@
 """Many meshes and layouts, ranked; and pictures."""
 
 import itertools
+import threading
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import pytest
 import rabbet as rb
@@ -10,6 +12,7 @@ from rabbet.errors import ConfigError
 from rabbet.sharding import NamedSharding
 from rabbet.sharding import PartitionSpec as P
 from rabbet_plan import picture, sweeping
+from rabbet_plan.programs import Program
 from rabbet_plan.sweeping import NOT_TRIED, alternating, factorizations, ranking
 
 pytestmark = pytest.mark.needs("cpu", "numpy")
@@ -72,13 +75,52 @@ def test_combinations_alternate(sizes):
 
 
 def test_a_budget_that_ends_early_has_seen_a_bit_of_each(monkeypatch):
-    """A clock that goes a second on whenever it is looked at, and three seconds."""
+    """A clock that goes a second on whenever it is looked at: each trial takes one, and so does the look."""
     monkeypatch.setattr(sweeping.time, "monotonic", itertools.count().__next__)
-    found = planning.sweep(program, "cpu:4", ("data", "model"), ("whole", "cut"), budget=3)
+    monkeypatch.setattr(sweeping, "within", lambda seconds, call: call())
+    found = planning.sweep(program, "cpu:4", ("data", "model"), ("whole", "cut"), budget=7)
     tried = [t for t in found if t.problem != NOT_TRIED]
     assert len(found) == 6 and len(tried) == 3
     assert {t.mesh["data"] for t in tried} == {1, 2, 4} and {t.layout for t in tried} == {"whole", "cut"}
-    assert found[3:] == [t for t in found if t.problem == NOT_TRIED]
+    assert [t for t in found if t.problem == NOT_TRIED] == [t for t in found if t not in tried]
+
+
+def test_what_does_not_end_in_time_is_given_up(monkeypatch):
+    never = threading.Event()
+    assert sweeping.within(0.01, never.wait) is None
+    never.set()
+    assert sweeping.within(600, lambda: 3) == 3
+    with pytest.raises(KeyError, match="'a'"):
+        sweeping.within(600, lambda: {}["a"])
+    monkeypatch.setattr(sweeping, "within", lambda seconds, call: None)
+    found = planning.sweep(program, "cpu:2", ("data",), ("whole", "cut"), budget=600)
+    assert [t.problem for t in found] == [sweeping.GIVEN_UP] * 2 and found[0].given_up
+
+
+def test_trials_are_ordered_by_what_they_promise():
+    """Compiled for CPUs, with the speeds and the memory of a TPU v5e; 16 GiB do not hold 32."""
+
+    def program(mesh, layout):
+        put = lambda shape, *spec: rb.ShapeDtypeStruct(
+            shape, "float32", sharding=NamedSharding(mesh, P(*spec))
+        )
+        if layout == "large":
+            return (lambda x: x + 1), (put((1 << 33,)),)
+        return (lambda w, x: x @ w), (put((4096, 4096)), put((8, 4096), *(["x"] if layout == "cut" else [])))
+
+    twin = planning.topology("cpu:4")
+    there = SimpleNamespace(platform="tpu", local_name="v5e:2x2", devices=twin.devices)
+    trials = [sweeping.Trial({"x": 4}, name, None, NOT_TRIED) for name in ("large", "whole", "cut")]
+    asked = Program(program)
+    found = sweeping.promising(asked, there, twin, trials, float("inf"))
+    assert [t.layout for t in found] == ["cut", "whole", "large"]
+    assert found[0].promise.seconds < found[1].promise.seconds
+    assert found[1].promise.arguments == 4096 * 4096 * 4 + 8 * 4096 * 4
+    assert "arguments alone" in found[2].problem and not found[2].given_up
+    assert sweeping.promising(asked, there, twin, trials, -1.0) == trials  # no time for an order
+    shown = ranking(sorted(found, key=sweeping.rank))
+    assert shown.index("arguments alone") < shown.index("cut") < shown.index("whole")
+    assert "roughly" in shown and "over 32.0 GiB" in shown
 
 
 def test_pictures_are_whole(trials, tmp_path):

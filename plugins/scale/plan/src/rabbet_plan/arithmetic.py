@@ -66,14 +66,27 @@ def products(i: Instruction) -> float:
 
 def of_called_product(i: Instruction) -> float:
     """The operations of a matrix product by a library."""
-    config = i.config.get("gemm_backend_config") or i.config.get("onednn_matmul_config") or i.config
-    dims = config.get("dot_dimension_numbers") if isinstance(config, dict) else None
+    contracted, _ = called_dimensions(i)
     left = i.operands[0].shape
-    out = i.shape.arrays[0]
-    contracted = (dims or {}).get("lhs_contracting_dimensions")
+    return 2.0 * i.shape.arrays[0].count * math.prod([left.dimensions[d] for d in contracted])
+
+
+def called_dimensions(i: Instruction) -> tuple[list[int], list[int]]:
+    """Of the left operand of a product by a library the dimensions that are summed over, and the batch's."""
+    config = i.config.get("gemm_backend_config") or i.config.get("onednn_matmul_config") or i.config
+    dims = (config.get("dot_dimension_numbers") if isinstance(config, dict) else None) or {}
+    contracted = dims.get("lhs_contracting_dimensions")
     if contracted is None:
-        contracted = [len(left.dimensions) - 1]
-    return 2.0 * out.count * math.prod([left.dimensions[int(d)] for d in contracted])
+        contracted = [len(i.operands[0].shape.dimensions) - 1]
+    return [int(d) for d in contracted], [int(d) for d in dims.get("lhs_batch_dimensions", ())]
+
+
+def dimensions_of_product(i: Instruction) -> tuple[list[int], list[int]] | None:
+    """The same of any matrix product; None of what is none, and of a convolution."""
+    if i.opcode == "dot":
+        dims = message(one(i.fields, 30, b""))
+        return numbers(dims.get(1, [])), numbers(dims.get(3, []))
+    return called_dimensions(i) if i.opcode == "custom-call" and products(i) else None
 
 
 def of_convolution(i: Instruction) -> float:
@@ -176,4 +189,4 @@ def written_of(root: Instruction, shape: Shape) -> float:
     return in_memory(root.shape)
 
 
-__all__ = ["flops", "in_memory", "matrix_flops", "traffic"]
+__all__ = ["dimensions_of_product", "flops", "in_memory", "matrix_flops", "traffic"]

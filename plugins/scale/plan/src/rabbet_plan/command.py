@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import dataclasses
 import json
+import os
 import sys
 from typing import Any
 
@@ -33,16 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--axes", metavar="NAMES", help="with --sweep: the mesh's axes, such as data,model")
     parser.add_argument(
-        "--budget", type=float, metavar="SECONDS", help="with --sweep: begin no trial after that time"
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="with --sweep: end then; what promises most is tried first",
     )
     parser.add_argument(
         "--parameters", type=float, metavar="N", help="of the model: tells MFU, with --tokens"
     )
     parser.add_argument("--tokens", type=float, metavar="D", help="in a step")
     parser.add_argument("--stages", type=int, default=1, metavar="P", help="of a pipeline (default: 1)")
-    parser.add_argument(
-        "--microbatches", type=int, default=1, metavar="M", help="of a pipeline (default: 1)"
-    )
+    parser.add_argument("--microbatches", type=int, default=1, metavar="M", help="of a pipeline (default: 1)")
     parser.add_argument(
         "--between-failures", type=float, metavar="SECONDS", help="mean time between failures of any device"
     )
@@ -130,12 +133,15 @@ def swept(args: argparse.Namespace, program, there) -> int:
         program.function, there, axes, layouts, lambda line: print(f"trying {line}", file=sys.stderr),
         options=program.options, budget=args.budget,
     )  # fmt: skip
+    status = 0 if any(not t.problem for t in trials) else 2
+    if any(trial.given_up for trial in trials):
+        atexit.register(leave, status)
     title = f"{program.name} on {there.name}: {len(trials)} trials, the best first"
     if args.json:
         rows = [
             {
                 "mesh": t.mesh, "layout": t.layout, "options": t.options, "problem": t.problem,
-                "plan": t.plan and t.plan.as_dict(),
+                "promise": t.promise and t.promise._asdict(), "plan": t.plan and t.plan.as_dict(),
             }
             for t in trials
         ]  # fmt: skip
@@ -144,7 +150,14 @@ def swept(args: argparse.Namespace, program, there) -> int:
         picture.written(args.picture, picture.of_trials(trials, title), title)
     if args.json != "-":
         print(title, ranking(trials), sep="\n")
-    return 0 if any(not t.problem for t in trials) else 2
+    return status
+
+
+def leave(status: int) -> None:
+    """End the process although a compiler still works in one of its threads, which nothing can stop."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def axes_from(text: str | None, names) -> dict[str, int]:

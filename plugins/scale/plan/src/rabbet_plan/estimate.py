@@ -1,11 +1,12 @@
 """How long a step may take: each part of the program against the peaks of the hardware.
 
 The model: an instruction takes as long as its arithmetic or as its traffic with the memory, whichever is more
-(the roofline of Williams, Waterman and Patterson, 2009); a collective operation as ``collective_times`` says;
-what goes to the host's memory and back as long as the bytes of the busier way take. The step takes at least
-the longest of the three sums, where each hides behind the others, and at most all of them, one after the
-other, if the peaks were reached. They are not: real steps take longer than ``least``, and often than
-``most``.
+(the roofline of Williams, Waterman and Patterson, 2009), at the speeds that measurements reached, or at the
+peaks where none were found; a product of a GPU waits for its last part (``kernels``); a collective operation
+as ``collective_times`` says; what goes to the host's memory and back as long as the bytes of the busier way
+take. The step takes at least the longest of the three sums, where each hides behind the others, and at most
+all of them, one after the other, if these speeds were reached all the time. They are not: real steps take
+longer than ``least``, and often than ``most``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rabbet_plan.collectives import Collective
 from rabbet_plan.execution_counts import Step, inside
 from rabbet_plan.hardware import Hardware
 from rabbet_plan.hlo import Instruction, Module
+from rabbet_plan.kernels import filled
 from rabbet_plan.overlap import Overlap, overlap
 from rabbet_plan.transfers import transfers
 
@@ -28,8 +30,8 @@ class Estimate:
     """Seconds of one step.
 
     Attributes:
-      arithmetic: at the peak of arithmetic alone.
-      memory: at the memory's peak bandwidth alone.
+      arithmetic: of arithmetic alone.
+      memory: of the traffic with the memory alone.
       compute: of all instructions, each the longer of its two.
       communication: of all collective operations, by the axes over which they go.
       host: of what goes between a device's memory and its host's.
@@ -61,6 +63,7 @@ def estimate(
     steps: Sequence[Step], found: Sequence[Collective], hardware: Hardware, places: Sequence[Place]
 ) -> Estimate:
     """The ``Estimate`` of a program on some hardware; ``places`` by the number of the device."""
+    hardware = hardware.sustained()
     arithmetic = memory = compute = 0.0
     for step in steps:
         busy, moved = durations(step.instruction, hardware)
@@ -75,13 +78,23 @@ def estimate(
         links[each.axes] = told(each, hardware, places)
     host = max(transfers(steps)) / hardware.host
     return Estimate(
-        arithmetic, memory, compute, communication, hardware.source, hardware.measured, host, links
+        arithmetic, memory, compute, communication, source_of(hardware), hardware.measured, host, links
     )
+
+
+def source_of(hardware: Hardware) -> str:
+    """Where the speeds are from: the peaks, and what was reached of them."""
+    return "; ".join([text for text in (hardware.source, hardware.reached.source) if text])
 
 
 def durations(i: Instruction, hardware: Hardware) -> tuple[float, float]:
     """The seconds of an instruction's arithmetic, and of its traffic with the memory."""
-    of_products = sum([products(one) / hardware.speed(operand_type(one)) for one in inside(i)])
+    units = hardware.reached.units
+    of_products = 0.0
+    for one in inside(i):
+        found = products(one)
+        if found:
+            of_products += found / hardware.speed(operand_type(one)) / filled(one, units)
     rest = flops(i) - matrix_flops(i)
     return of_products + rest / hardware.other, traffic(i) / hardware.bandwidth
 
@@ -91,6 +104,7 @@ def overlap_of(
     place: Callable[[str], str] = str,
 ) -> Overlap:  # fmt: skip
     """What of a program's communication hides behind its arithmetic, in the compiler's order."""
+    hardware = hardware.sustained()
     known = {each.name: (each, seconds_of(each, hardware, places)) for each in found}
     return overlap(module, lambda i: max(durations(i, hardware)), known, hardware.host, place)
 

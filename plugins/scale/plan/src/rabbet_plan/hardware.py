@@ -1,8 +1,9 @@
 """What makers publish of their hardware: memory, and the speeds of arithmetic, memory and links.
 
-All speeds are peaks that no program reaches; ``estimate`` says what is made of them. Each row's ``source``
-names where its numbers can be found, and which of them are assumed. These sources could not be opened while
-the table was written, so no number has been compared with its source. Of each device:
+All speeds are peaks that no program reaches. ``Reached`` says what measurements reached of them, where some
+were found; ``estimate`` computes with that. Each row's ``source`` names where its numbers can be found, and
+which of them are assumed. The sources of the peaks could not be opened while the table was written, so these
+have not been compared with their sources; those of ``Reached`` were read. Of each device:
 
 - TPU v4 and later: https://cloud.google.com/tpu/docs, the page of each generation (arithmetic, memory and its
   bandwidth, bandwidth between chips). The bandwidth of one link in one direction is that between chips over
@@ -18,16 +19,46 @@ the table was written, so no number has been compared with its source. Of each d
 - NVIDIA H100, H200: "NVIDIA H100 Tensor Core GPU" and "H200" data sheets, 2023 and 2024 (SXM; half of the
   figures, which are with sparsity). Network: DGX H100 and H200 data sheets, one 400 Gb/s adapter for each
   GPU.
+
+What was reached, in programs that do nothing else (of TPUs no such measurement was found, so their peaks are
+taken):
+
+- products: the best of many shapes by mamf-finder, in "Machine Learning Engineering" (stas00/ml-engineering,
+  compute/accelerator; two editions): 267.9 of 312 TFLOP/s (A100), 794.5 of 989 (H100 and H200).
+- links: NCCL counts 20 of 25 GB/s for a link of an A100 and 20.6 of 25 for one of an H100 (src/graph/topo.h);
+  its maintainer gives 370 of 450 GB/s for the links of an H100 (NVIDIA/nccl-tests, issue 212).
+- network: 23.5 of 25 GB/s of ConnectX-6 and 48.5 of 50 of ConnectX-7 (aliyun/SimAI, calbusbw.h).
+- memory: nine tenths for large arrays (calculon-ai/calculon, systems/a100_80g.json and h100_80g_nvl8.json).
+- ``units``, on which a product's parts are computed: multiprocessors by NVIDIA's white papers of the A100 and
+  H100 architectures; these were not opened.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 GIB = 1 << 30
 GB = 1e9
 TERA = 1e12
+
+
+class Reached(NamedTuple):
+    """What measurements reached of the peaks: shares of ``products``, ``memory``, ``link`` and ``network``;
+    on how many ``units`` the parts of a product are computed, 0 where that is not modelled; and the
+    ``source``.
+    """
+
+    products: float = 1.0
+    memory: float = 1.0
+    link: float = 1.0
+    network: float = 1.0
+    units: int = 0
+    source: str = ""
+
+
+PEAK = Reached()
 
 
 @dataclass(frozen=True)
@@ -47,6 +78,7 @@ class Hardware:
       host: bytes per second between a device's memory and its host's, in one direction.
       source: where the numbers are from: whose publication, and which of them are assumed.
       measured: what is known of the error of estimates.
+      reached: a ``Reached``, what measurements reached of these peaks.
 
     Example:
       >>> import dataclasses
@@ -70,6 +102,16 @@ class Hardware:
     source: str
     host: float = 16e9
     measured: str = "not compared with runs on this hardware"
+    reached: Reached = PEAK
+
+    def sustained(self) -> Hardware:
+        """The same with the speeds that measurements reached in the place of the peaks."""
+        r = self.reached
+        return replace(
+            self, bandwidth=self.bandwidth * r.memory, link=self.link * r.link,
+            matrix={dtype: speed * r.products for dtype, speed in self.matrix.items()},
+            network=self.network * r.network, reached=Reached(units=r.units, source=r.source),
+        )  # fmt: skip
 
     def speed(self, dtype: str) -> float:
         """Operations per second of matrix products of a type; of one that is not listed, as ``other``."""
@@ -96,14 +138,20 @@ def tpu(
 
 
 def gpu(
-    name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, host, f8=None
+    name, title, memory, bandwidth, bf16, tf32, f32, f64, int8, link, network, host, reached, f8=None
 ) -> Hardware:
     """A GPU of NVIDIA. Products of f32 run as TF32, XLA's default. ``host``: half of PCIe's both ways."""
     matrix = {"bf16": bf16, "f16": bf16, "f32": tf32, "f64": f64, "s8": int8, "f8": f8 or bf16}
     source = f"NVIDIA {title} data sheet; network: NVIDIA DGX data sheet; assumed: latency"
-    return Hardware(name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source, host)
+    return Hardware(
+        name, title, memory, bandwidth, matrix, f32, link, 1, network, 3e-6, 10e-6, source, host,
+        reached=reached,
+    )  # fmt: skip
 
 
+READ = "measured: ml-engineering (products), NCCL (links), SimAI (network), calculon (memory)"
+AMPERE = Reached(267.9 / 312, 0.9, 20 / 25, 23.5 / 25, 108, READ)
+HOPPER = Reached(794.5 / 989, 0.9, 370 / 450, 48.5 / 50, 132, READ)
 JOUPPI = "Jouppi and others, Communications of the ACM 63 (2020)"
 TABLE = {
     each.name: each
@@ -129,19 +177,19 @@ TABLE = {
         ),
         gpu(
             "a100", "A100 80GB", 80 * GIB, 2039 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
-            624 * TERA, 300 * GB, 25 * GB, 32 * GB,
+            624 * TERA, 300 * GB, 25 * GB, 32 * GB, AMPERE,
         ),
         gpu(
             "a100-40gb", "A100 40GB", 40 * GIB, 1555 * GB, 312 * TERA, 156 * TERA, 19.5 * TERA, 19.5 * TERA,
-            624 * TERA, 300 * GB, 25 * GB, 32 * GB,
+            624 * TERA, 300 * GB, 25 * GB, 32 * GB, AMPERE,
         ),
         gpu(
             "h100", "H100 SXM", 80 * GIB, 3352 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
-            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, f8=1979 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, HOPPER, f8=1979 * TERA,
         ),
         gpu(
             "h200", "H200 SXM", 141_000_000_000, 4800 * GB, 989.5 * TERA, 494.7 * TERA, 67 * TERA, 67 * TERA,
-            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, f8=1979 * TERA,
+            1979 * TERA, 450 * GB, 50 * GB, 64 * GB, HOPPER, f8=1979 * TERA,
         ),
     )
 }  # fmt: skip
@@ -159,4 +207,4 @@ def hardware_of(topology: str) -> Hardware | None:
     return TABLE.get(found[0].lower()) if found else None
 
 
-__all__ = ["TABLE", "Hardware", "hardware_of"]
+__all__ = ["TABLE", "Hardware", "Reached", "hardware_of"]

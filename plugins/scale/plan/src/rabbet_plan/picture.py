@@ -35,7 +35,7 @@ def of_plan(plan: Plan, top: int = 12) -> str:
         times = [("arithmetic", e.arithmetic, in_seconds(e.arithmetic), COLOURS[4])]
         times.append(("memory", e.memory, in_seconds(e.memory), COLOURS[0]))
         times += [(f"over {over(axes)}", s, in_seconds(s), COLOURS[3]) for axes, s in e.communication.items()]
-        charts.append(("seconds of a step at the published peaks", times))
+        charts.append(("seconds of a step", times))
     return drawn(f"{plan.name} on {plan.topology}, mesh {named(plan.mesh)}", charts)
 
 
@@ -54,7 +54,7 @@ def of_trials(trials: Sequence[Trial], title: str) -> str:
         if t.seconds is not None
     ]
     sent = [(label, t.sent, in_bytes(t.sent), COLOURS[4]) for label, t in zip(labels, done, strict=True)]
-    charts = [("step at the published peaks, the longer estimate", times), ("memory of each device", memory)]
+    charts = [("step, the longer estimate", times), ("memory of each device", memory)]
     return drawn(title, [*charts, ("bytes that a device sends in a step", sent)])
 
 

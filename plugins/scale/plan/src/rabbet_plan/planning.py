@@ -16,6 +16,7 @@ from rabbet.extend.sharding import is_described
 
 from rabbet_plan import printing
 from rabbet_plan.arithmetic import flops, matrix_flops, traffic
+from rabbet_plan.collective_times import Place
 from rabbet_plan.collectives import Collective, collectives
 from rabbet_plan.estimate import Estimate, estimate, overlap_of
 from rabbet_plan.execution_counts import steps, total
@@ -93,6 +94,7 @@ class Plan:
       overlap: an ``Overlap``: what of the communication hides behind what, in the compiler's order; None
         where there is no estimate.
       hardware: what is estimated with, or None.
+      hlo, module: the compiled program, as text and as the account reads it.
 
     Example:
       >>> from rabbet import planning
@@ -128,6 +130,7 @@ class Plan:
     overlap: Overlap | None = None
     hardware: Hardware | None = field(repr=False, default=None)
     hlo: str = field(repr=False, default="")
+    module: Module | None = field(repr=False, compare=False, default=None)
 
     @property
     def fits(self) -> bool | None:
@@ -214,6 +217,13 @@ def plan(
       >>> found.memory.arguments, [(c.kind, c.axes, c.bytes) for c in found.collectives]
       (8192, [('all-reduce', ('data',), 4)])
     """
+    return planned(fun, args, kwargs, compiler_options, hardware)
+
+
+def planned(
+    fun, args, kwargs, compiler_options=None, hardware=None, places: Sequence[Place] | None = None
+) -> Plan:
+    """The same; ``places``: where the devices stand, None for where they do."""
     jitted = fun if hasattr(fun, "lower") else rb.jit(fun)
     lowered = jitted.lower(*args, **kwargs)
     spread = lowered.spread
@@ -231,10 +241,10 @@ def plan(
     seconds = time.perf_counter() - started
     names = argument_names(fun, args, kwargs, len(lowered.program.closed.consts))
     kept = [names[i] if i < len(names) else f"value {i}" for i in lowering.kept]
-    return examined(lowered, compiled, spread.group, positions, kept, seconds, hardware)
+    return examined(lowered, compiled, spread.group, positions, kept, seconds, hardware, places)
 
 
-def examined(lowered, compiled, group, positions, names, seconds, hardware=None) -> Plan:
+def examined(lowered, compiled, group, positions, names, seconds, hardware=None, places=None) -> Plan:
     """The ``Plan`` of a compiled program."""
     proto = compiled.module_proto()
     module = Module(proto)
@@ -247,7 +257,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
     buffers, how = largest_buffers(module, compiled.buffer_assignment(), SHOWN)
     topology = group.client.topology if is_described(group) else ""
     hardware = hardware or hardware_of(topology)
-    places = [place_of(device) for device in group.devices]
+    places = places or [place_of(device) for device in group.devices]
     of_products = total(all_steps, matrix_flops)
     whole = whole_matrix_flops(lowered)
     place = lambda name: ", ".join(lines_in(name, positions))
@@ -277,6 +287,7 @@ def examined(lowered, compiled, group, positions, names, seconds, hardware=None)
         native_calls=native_calls(all_steps, called),
         hardware=hardware,
         hlo=compiled.hlo_text(),
+        module=module,
     )
 
 
@@ -347,4 +358,4 @@ def summed(found: Sequence[Collective], positions) -> list[Exchange]:
     return sorted(made, key=lambda e: -e.bytes)
 
 
-__all__ = ["Exchange", "Holding", "Plan", "plan"]
+__all__ = ["Exchange", "Holding", "Plan", "plan", "planned"]

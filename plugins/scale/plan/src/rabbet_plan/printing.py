@@ -111,7 +111,9 @@ def estimate_lines(plan: Plan) -> list[str]:
     communication = in_seconds(sum(e.communication.values()))
     by_axis = ", ".join([f"{over(axes)} {in_seconds(s)}" for axes, s in e.communication.items()])
     busy = e.arithmetic / e.most if e.most else 0.0
-    span = f"  time        {in_seconds(e.least)} to {in_seconds(e.most)} at the published peaks"
+    reached = plan.hardware is not None and plan.hardware.reached.source
+    speeds = "speeds that were measured" if reached else "the published peaks"
+    span = f"  time        {in_seconds(e.least)} to {in_seconds(e.most)} at {speeds}"
     parts = f"arithmetic {in_seconds(e.arithmetic)}, memory {in_seconds(e.memory)}"
     compute = f"compute {in_seconds(e.compute)} ({parts})"
     return [
@@ -219,7 +221,7 @@ def in_seconds(seconds: float) -> str:
 def as_dict(plan: Plan) -> dict[str, Any]:
     """A plan as what JSON can hold, without the program's text and the members of groups."""
     found = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
-    del found["hlo"], found["hardware"]
+    del found["hlo"], found["hardware"], found["module"]
     found["transfers"] = plan.transfers._asdict()
     found["memory"] = dataclasses.asdict(plan.memory) | {"needed": plan.memory.needed}
     found["fits"] = plan.fits

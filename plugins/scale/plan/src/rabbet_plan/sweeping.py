@@ -1,11 +1,17 @@
-"""``sweep``: the same program on many meshes and in many layouts, ranked."""
+"""``sweep``: the same program on many meshes and in many layouts, ranked.
+
+With a budget of time the trials are ordered by promise (``promise``), none is begun for which the time that
+is left would not do, and one that does not end in time is given up.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rabbet.errors import CompileError, ConfigError, RabbetError, ShardingError
@@ -13,9 +19,12 @@ from rabbet.errors import CompileError, ConfigError, RabbetError, ShardingError
 from rabbet_plan.planning import Plan, plan
 from rabbet_plan.printing import in_bytes, in_seconds, in_units, table
 from rabbet_plan.programs import Program
+from rabbet_plan.promise import Promise, promise_of, twin_of
 from rabbet_plan.topologies import Topology, topology
 
 NOT_TRIED = "not tried: the budget of time was used"
+GIVEN_UP = "given up: it was still being compiled when the budget of time was used"
+OF_PROMISES = 0.5  # the share of a budget that goes into the order of trials
 
 
 @dataclass(frozen=True)
@@ -23,8 +32,8 @@ class Trial:
     """One mesh and layout.
 
     Attributes: ``mesh`` (sizes by name), ``layout`` (or None), ``plan`` (None where it cannot be compiled)
-    ``problem``, the first line of what stands against it, or an empty text, and ``options``, what else was
-    tried.
+    ``problem``, the first line of what stands against it, or an empty text, ``options``, what else was
+    tried, and ``promise``, a rough account by which a sweep with a budget orders its trials, or None.
     """
 
     mesh: dict[str, int]
@@ -32,6 +41,12 @@ class Trial:
     plan: Plan | None
     problem: str
     options: dict[str, Any] = field(default_factory=dict)
+    promise: Promise | None = None
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its compiler still works on it."""
+        return self.problem == GIVEN_UP
 
     @property
     def seconds(self) -> float | None:
@@ -64,13 +79,15 @@ def sweep(
       progress: called with a line before each trial.
       options: what other parameters of the function are given in turn, such as policies of ``checkpoint`` or
         numbers of microbatches.
-      budget: seconds after which no trial is begun; those that were not are told as such, last. Trials
-        alternate in everything at once, so that those of a budget that ends early have seen a bit of each.
+      budget: seconds that it may take. Half of them may go into the order: each trial is compiled for
+        virtual CPU devices, which is quick, and those that promise the shortest steps are tried first. A
+        trial that would not end in time is not begun, and one that does not is given up; both are told as
+        such, last, with what they promise. What is given up is still compiled in a thread until it ends.
 
     Returns:
       the ``Trial``s, the best first: those that fit in memory by the longer estimate of a step, or, on
       hardware without one, by arithmetic of the busiest, bytes sent, and memory; then those that do not fit;
-      then those that cannot be compiled.
+      then those that were not tried, by what they promise, and those that cannot be compiled.
 
     Raises:
       ConfigError: for no axes, or layouts that the function does not take.
@@ -87,7 +104,7 @@ def sweep(
     """
     axes = tuple(axes)
     if not axes:
-        raise ConfigError("sweep: give the names of the mesh's axes, as in (\"data\", \"model\")")
+        raise ConfigError('sweep: give the names of the mesh\'s axes, as in ("data", "model")')
     program, there = Program(function), topology(on) if isinstance(on, str) else on
     if layouts and not program.takes_layout:
         raise ConfigError(f"sweep: {program.name} takes no layout: give it a parameter `layout`")
@@ -96,15 +113,72 @@ def sweep(
         if name not in program.parameters:
             raise ConfigError(f"sweep: {program.name} takes no {name!r}: give it a parameter")
     meshes = [dict(zip(axes, s, strict=True)) for s in factorizations(len(there), len(axes))]
-    for mesh, layout, *values in alternating(meshes, layouts or (None,), *choices.values()):
-        more = dict(zip(choices, values, strict=True))
-        if budget is not None and time.monotonic() - started > budget:
-            found.append(Trial(mesh, layout, None, NOT_TRIED, more))
+    trials = [
+        Trial(mesh, layout, None, NOT_TRIED, dict(zip(choices, values, strict=True)))
+        for mesh, layout, *values in alternating(meshes, layouts or (None,), *choices.values())
+    ]
+    tell = progress or (lambda line: None)
+    if budget is None:
+        for trial in trials:
+            tell(told(trial))
+            found.append(tried(program, there, trial))
+        return sorted(found, key=rank)
+    twin = twin_of(there) if len(trials) > 1 else None
+    if twin is not None:
+        tell(f"{len(trials)} programs for virtual CPU devices, for the order")
+        trials = promising(program, there, twin, trials, started + OF_PROMISES * budget)
+    took: list[float] = []
+    for trial in trials:
+        begun = time.monotonic()
+        left = started + budget - begun
+        if trial.problem != NOT_TRIED or left <= min(took, default=0.0):
+            found.append(trial)
             continue
-        if progress is not None:
-            progress(", ".join([named(mesh), *shown(layout, more)]))
-        found.append(tried(program, there, mesh, layout, more))
+        tell(told(trial))
+        made = within(left, lambda: tried(program, there, trial))  # noqa: B023 (it is called here)
+        found.append(replace(trial, problem=GIVEN_UP) if made is None else made)
+        took.append(time.monotonic() - begun)
     return sorted(found, key=rank)
+
+
+def promising(program: Program, there: Topology, twin: Topology, trials, until: float) -> list[Trial]:
+    """Trials with what they promise, the best first; behind them those for which there was no time."""
+    known, rest = [], []
+    for trial in trials:
+        left, found = until - time.monotonic(), None
+        if left > 0:
+            ask = lambda: promise_of(program, there, twin, trial.mesh, trial.layout, trial.options)  # noqa: B023
+            found = within(left, ask)
+        if found is None:
+            rest.append(trial)
+        else:
+            known.append(replace(trial, promise=found, problem=found.problem or trial.problem))
+    return sorted(known, key=lambda trial: trial.promise.seconds) + rest
+
+
+def within(seconds: float, call: Callable[[], Any]) -> Any:
+    """What a call returns, or None where it has not ended in time; it goes on in a thread then."""
+    results: list[Any] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # it is raised where the call was made
+            raised.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: context.run(run), name="rabbet-plan-trial", daemon=True)
+    thread.start()
+    thread.join(min(seconds, threading.TIMEOUT_MAX))
+    if raised:
+        raise raised[0]
+    return results[0] if results else None
+
+
+def told(trial: Trial) -> str:
+    """A trial in a line."""
+    return ", ".join([named(trial.mesh), *shown(trial.layout, trial.options)])
 
 
 def shown(layout, options: Mapping[str, Any]) -> list[str]:
@@ -135,14 +209,14 @@ def alternating(*choices: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
             place = tuple([(i + 1) % len(kind) for kind, i in zip(choices, place, strict=True)])
 
 
-def tried(program: Program, there: Topology, mesh: dict[str, int], layout, options) -> Trial:
-    """One trial; what stands against it is told and not raised."""
+def tried(program: Program, there: Topology, trial: Trial) -> Trial:
+    """A trial with its plan; what stands against it is told and not raised."""
     try:
-        step, args, kwargs = program.step(there.mesh(mesh), layout, **options)
+        step, args, kwargs = program.step(there.mesh(trial.mesh), trial.layout, **trial.options)
         made = plan(step, *args, **kwargs)
     except (CompileError, ShardingError) as error:
-        return Trial(mesh, layout, None, reason(error), options)
-    return Trial(mesh, layout, made, "" if made.fits in (True, None) else "does not fit", options)
+        return replace(trial, problem=reason(error))
+    return replace(trial, plan=made, problem="" if made.fits in (True, None) else "does not fit")
 
 
 def reason(error: RabbetError) -> str:
@@ -153,19 +227,26 @@ def reason(error: RabbetError) -> str:
 
 def rank(trial: Trial) -> tuple:
     """What trials are sorted by."""
-    if trial.plan is None:
-        order = ("does not fit", NOT_TRIED)
-        return 2, order.index(trial.problem) if trial.problem in order else 0.5, 0.0, 0.0, 0
-    seconds = trial.seconds if trial.seconds is not None else trial.plan.flops
-    return bool(trial.problem), False, seconds, trial.sent, trial.plan.memory.needed
+    if trial.plan is not None:
+        seconds = trial.seconds if trial.seconds is not None else trial.plan.flops
+        return bool(trial.problem), 0, seconds, trial.sent, trial.plan.memory.needed
+    untried = trial.problem in (NOT_TRIED, GIVEN_UP)
+    order = 2 if untried else 0 if trial.problem.startswith("does not fit") else 1
+    if untried and trial.promise is not None:
+        return 2, order, 0, trial.promise.seconds, 0
+    return 2, order, 1, 0.0, 0
 
 
 def ranking(trials: Sequence[Trial]) -> str:
     """Trials as a table."""
-    rows: list[tuple[str, ...]] = [("", "mesh", "layout", "memory", "FLOP", "sent", "step at the peaks", "")]
+    rows: list[tuple[str, ...]] = [("", "mesh", "layout", "memory", "FLOP", "sent", "step", "")]
     for number, each in enumerate(trials, 1):
         layout = ", ".join(shown(each.layout, each.options))
         start = (str(number), named(each.mesh), layout)
+        if each.plan is None and each.promise is not None:
+            memory = f"over {in_bytes(each.promise.arguments)}"
+            rows.append((*start, memory, "", "", f"roughly {in_seconds(each.promise.seconds)}", each.problem))
+            continue
         if each.plan is None:
             rows.append((*start, "", "", "", "", each.problem))
             continue
