@@ -123,3 +123,24 @@ def test_results_are_compared_by_type_and_number(fuzz):
     for other in (one + np.float32(0.1), one.astype("f8"), one[:1], one * np.nan, (one, one)):
         with pytest.raises(ways.Disagreement):
             ways.agree(one, other, wide=False)
+
+
+COMMANDS = "cache,check,explain,new-plugin,passes,plan,plugins,store"
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+def test_command_lines_end_with_a_sentence(fuzz, capsys, first):
+    for package in ("rabbet_cli", "rabbet_plan", "rabbet_store", "rabbet_jax"):
+        pytest.importorskip(package)
+    from fuzz import command_lines
+
+    assert command_lines.main(["--only", COMMANDS, "--from", str(first), "--count", "40"]) == 0, (
+        capsys.readouterr()
+    )
+
+
+def test_settings_take_or_refuse_odd_values(fuzz):
+    from fuzz import environments
+
+    faults, outcomes = environments.settings_tried(count=1)
+    assert not faults and outcomes["refused"] > 1000 and outcomes["taken"] > 500

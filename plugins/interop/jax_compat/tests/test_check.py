@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 
 import pytest
 from rabbet_jax import check_command, reading_projects
@@ -90,3 +91,37 @@ def test_imports_are_rewritten_and_the_rest_is_left_alone(project, capsys):
     assert "import rabbet.numpy as jnp" in changed
     assert "from jax._src import core" in changed
     assert changed.splitlines()[8:] == PROGRAM.splitlines()[8:]
+
+
+@pytest.mark.parametrize("option", [(), ("--rewrite",)])
+@pytest.mark.parametrize("text", [
+    "import jax\njax" + ".a" * 2000, "import jax\nx = " + "(" * 3000 + ")" * 3000,
+    "x = " + "+".join("1" * 9000), "import jax\nx = " + "lambda: " * 2500 + "1",
+])  # fmt: skip
+def test_a_file_that_goes_too_deep_is_told(tmp_path, capsys, text, option):
+    if option:
+        pytest.importorskip("libcst")  # which ends the process, or takes minutes
+    (tmp_path / "deep.py").write_text(text)
+    assert check_command.run(parsed(str(tmp_path), *option)) == 2
+    said = capsys.readouterr()
+    assert "within each other" in said.out + said.err or "nested parentheses" in said.out + said.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_pipes_are_not_waited_for(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "itself.py").symlink_to("itself.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "folder.py" / "one.py").write_text("import jax\n")
+    assert check_command.run(parsed(str(tmp_path))) == 0
+    said = capsys.readouterr()
+    assert "1 names of JAX" in said.out and "itself.py" in said.out + said.err
+    assert check_command.run(parsed(str(tmp_path / "pipe.py"))) == 2
+    assert "neither a file nor a folder" in capsys.readouterr().err
+
+
+def parsed(*arguments):
+    """The command line, taken apart."""
+    parser = argparse.ArgumentParser()
+    check_command.add_arguments(parser)
+    return parser.parse_args(arguments)

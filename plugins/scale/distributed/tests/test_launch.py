@@ -1,5 +1,6 @@
 """``rabbet launch``."""
 
+import argparse
 import io
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import time
 
 import pytest
+from rabbet_distributed import launch as command
 from rabbet_distributed.coordinator import LEVEL, _quiet
 from rabbet_distributed.launch import Lines
 
@@ -144,3 +146,19 @@ def test_a_process_says_that_its_coordinator_is_gone(together):
     assert ended.statuses == [75], ended
     assert "printed before" in ended.said[0] and "is gone, and process 0, which was attached" in ended.said[0]
     assert "bad_cast" not in ended.said[0], ended
+
+
+@pytest.mark.parametrize("options, message", [
+    (["-n", "0"], "-n must be at least 1"),
+    (["--max-restarts", "2"], "--max-restarts has an effect with --elastic only"),
+    (["--elastic", "--max-restarts", "-1"], "--max-restarts must not be negative"),
+    (["--cpu-devices", "0"], "--cpu-devices must be at least 1"),
+    (["--port", "65536"], "--port must be between 1 and 65535"),
+    (["--port", "-1"], "--port must be between 1 and 65535"),
+])  # fmt: skip
+def test_options_that_are_wrong_or_do_nothing_are_refused(tmp_path, capsys, options, message):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    (tmp_path / "good.py").write_text("")
+    assert command.run(parser.parse_args([*options, str(tmp_path / "good.py")])) == 2
+    assert message in capsys.readouterr().err

@@ -67,9 +67,7 @@ def test_what_it_prints(program, capsys):
 
 def test_json_layout_and_the_usual_mesh(program, tmp_path, capsys):
     target = tmp_path / "plan.json"
-    assert (
-        main([program, "--topology", "cpu:4", "--layout", "whole", "--json", str(target)]) == 0
-    )
+    assert main([program, "--topology", "cpu:4", "--layout", "whole", "--json", str(target)]) == 0
     found = json.loads(target.read_text())
     assert (
         found["mesh"] == {"data": 4, "model": 1}
@@ -137,3 +135,41 @@ def test_a_step_without_shardings_and_a_wrong_mesh():
         planning.topology("cpu:4").mesh({"a": 3})
     with pytest.raises(ShardingError, match="sizes that fit"):
         planning.topology("cpu:4").mesh({"a": -1, "b": -1})
+
+
+@pytest.mark.parametrize("more, arguments, message", [
+    ("AXES = 3", (), "AXES in the program is a tuple of names"),
+    ("AXES = 'data'", (), "AXES in the program is a tuple of names"),
+    ("LAYOUTS = 7", (), "LAYOUTS in the program is a tuple"),
+    ("OPTIONS = ['a']", (), "OPTIONS in the program is a dict of tuples"),
+    ("def plan(mesh): return step, (), 5", (), "the keywords of the step are a dict, got int"),
+    ("raise SystemExit(3)", (), "ended with the exit status 3 when it was imported"),
+    ("def f(:", (), "line 22"),
+    ("raise ValueError('of its own')", (), "line 22, in <module>"),
+    ("def plan(mesh): return (lambda x: x), (1.0, 2.0)", (), "1 positional argument"),
+    ("", ("--budget", "3"), "--budget has no effect here: it is for --sweep"),
+    ("", ("--sweep", "--mesh", "data=2"), "--mesh has no effect here: --sweep tries all meshes"),
+    ("", ("--sweep", "--price", "2"), "--price has no effect here"),
+    ("", ("--sweep", "--budget", "nan"), "--budget must not be negative, and finite"),
+    ("", ("--top", "-1"), "--top must not be negative"),
+])  # fmt: skip
+def test_what_is_wrong_is_said_without_a_trace_of_rabbets(tmp_path, capsys, more, arguments, message):
+    path = tmp_path / "odd.py"
+    path.write_text(PROGRAM + more + "\n")
+    assert main([str(path), "--topology", "cpu:2", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("rabbet plan: ") and message in said
+    assert "rabbet_plan" not in said
+
+
+def test_a_module_without_a_name_is_said(capsys):
+    assert main([":plan", "--topology", "cpu:2"]) == 1
+    assert "'' is no module's name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["between_failures", "price", "checkpoint", "restart"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_figures_of_training_are_finite(name, value):
+    given = {"devices": 8, "peak": 1e12, "parameters": 1e9, "tokens": 500, "between_failures": 10.0}
+    with pytest.raises(ConfigError, match="finite"):
+        planning.training_of(1.0, **{**given, name: value})

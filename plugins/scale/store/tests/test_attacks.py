@@ -16,10 +16,12 @@ pytestmark = [pytest.mark.needs("cpu"), pytest.mark.skipif(not hasattr(os, "fork
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-@pytest.mark.parametrize("program, runs", [("crashes", 9), ("damages", 40)])
+@pytest.mark.parametrize("program, runs", [("crashes", 9), ("damages", 40), ("damages_orbax", 40)])
 def test_a_few(program, runs):
-    if program == "damages":
+    if program != "crashes":
         pytest.importorskip("rabbet.random")  # its states have keys
+    if program == "damages_orbax":
+        pytest.importorskip("rabbet_bfloat16")  # its checkpoint has such an array
     done = subprocess.run(
         [sys.executable, PROGRAMS / f"{program}.py", "--runs", str(runs), "--seed", "5"], capture_output=True,
         text=True, env={**os.environ, "RABBET_PLATFORMS": "cpu"}, timeout=600,

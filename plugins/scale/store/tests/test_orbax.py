@@ -4,6 +4,7 @@ Orbax restores it was tried by hand (docs/howto/checkpoints.md).
 
 import argparse
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -89,3 +90,13 @@ def test_a_forged_kind_of_key_is_said(tmp_path, kind):
     (tmp_path / "_METADATA").write_text(f'{{"use_ocdbt": true, "tree_metadata": {{"a": {entry}}}}}')
     with pytest.raises(store.CheckpointError, match="or is damaged"):
         orbax.read(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("name", ["manifest.ocdbt", "d/159076ce993e88c573f999e591771a3d"])
+def test_a_pipe_is_not_waited_for(tmp_path, name):
+    shutil.copytree(DATA, tmp_path / "bad")
+    (tmp_path / "bad" / name).unlink()
+    os.mkfifo(tmp_path / "bad" / name)
+    with pytest.raises(store.CheckpointError, match=f"{name} is no file and no folder"):
+        orbax.read(tmp_path / "bad")

@@ -1,6 +1,7 @@
 """``rabbet check PATH``: what a project written for JAX uses of it, and what becomes of that on Rabbet."""
 
 import json
+import os
 import pathlib
 import sys
 
@@ -25,8 +26,11 @@ def add_arguments(parser):
 
 def run(args):
     """0 where every name is here, served or differs; 1 where one is absent; 2 where nothing can be read."""
-    if not args.path.exists():
+    if not os.path.exists(args.path):
         print(f"rabbet check: there is no {args.path}", file=sys.stderr)
+        return 2
+    if not args.path.is_file() and not args.path.is_dir():
+        print(f"rabbet check: {args.path} is neither a file nor a folder", file=sys.stderr)
         return 2
     if args.apply and not args.rewrite:
         print("rabbet check: --apply changes files with --rewrite only", file=sys.stderr)

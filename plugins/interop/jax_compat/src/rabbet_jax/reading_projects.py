@@ -59,6 +59,8 @@ LIBRARIES = frozenset(
     "jraph keras levanter lineax mctx mujoco numpyro optax optimistix orbax ott penzai qwix rlax "
     "tensorflow_probability tinygp".split()
 )
+# Python walks a tree of syntax by recursion, and libcst ends the process where it goes too deep.
+DEEPEST = 500
 
 
 class Use(NamedTuple):
@@ -96,7 +98,30 @@ def project_files(path: Path) -> list[Path]:
         "__pycache__",
         "site-packages",
     }
-    return sorted(p for p in path.rglob("*.py") if skipped.isdisjoint(p.relative_to(path).parts))
+    found = [p for p in path.rglob("*.py") if skipped.isdisjoint(p.relative_to(path).parts)]
+    # Pipes and devices are left out: reading one may never end. A link to nothing is read, and said.
+    return sorted(p for p in found if p.is_file() or not p.exists())
+
+
+def parsed(text: bytes) -> ast.Module:
+    """The syntax of a file.
+
+    Raises:
+      SyntaxError: what Python does not take, or brackets, operators or calls thousands deep within each
+        other.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd in somebody's texts is no news of ours
+            tree = ast.parse(text)
+    except (RecursionError, MemoryError):
+        raise SyntaxError(f"more than {DEEPEST} parts within each other") from None
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise SyntaxError(f"more than {DEEPEST} parts within each other")
 
 
 # What says that a name may be missing: errors that are caught, and words of a condition.
@@ -191,10 +216,8 @@ def read(path: Path) -> tuple[list[Use], set[str], list[str]]:
     unread: list[str] = []
     for file in project_files(path):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what is odd in somebody's texts is no news of ours
-                tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError, RecursionError, OSError) as error:
+            tree = parsed(file.read_bytes())
+        except (SyntaxError, ValueError, OSError) as error:
             unread.append(f"{file}: {error}")
             continue
         names = _Names(str(file), guarded_lines(tree))

@@ -157,6 +157,7 @@ def changes(path: Path) -> tuple[list[Change], list[str]]:
     for file in reading_projects.project_files(path):
         try:
             before = file.read_bytes()
+            reading_projects.parsed(before)
             after, left = rewritten(before)
         except Exception as error:
             unread.append(f"{file}: {error}")

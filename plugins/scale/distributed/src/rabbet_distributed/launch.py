@@ -39,7 +39,6 @@ def add_arguments(parser):
     parser.add_argument(
         "--max-restarts",
         type=int,
-        default=3,
         metavar="K",
         help="with --elastic: how often in all (default: 3)",
     )
@@ -59,16 +58,30 @@ def add_arguments(parser):
 
 def run(args):
     """Run the program; return its exit status: that of the process that failed first, or 0."""
-    if args.processes < 1:
-        print("rabbet launch: -n must be at least 1", file=sys.stderr)
-        return 2
-    fault = missing_program(args.program, args.module)
+    fault = wrong_option(args) or missing_program(args.program, args.module)
     if fault:
         print(f"rabbet launch: {fault}", file=sys.stderr)
         return 2
     program = [sys.executable, "-u", *(["-m"] if args.module else []), args.program, *args.arguments]
     with Workers(program, args) as workers:
         return workers.run()
+
+
+def wrong_option(args):
+    """What is wrong with the options, also those that would do nothing; None where all is well."""
+    if args.processes < 1:
+        return "-n must be at least 1"
+    if args.max_restarts is None:
+        args.max_restarts = 3
+    elif not args.elastic:
+        return "--max-restarts has an effect with --elastic only: without it a failure ends all"
+    if args.max_restarts < 0:
+        return "--max-restarts must not be negative"
+    if args.cpu_devices is not None and args.cpu_devices < 1:
+        return "--cpu-devices must be at least 1"
+    if not 0 <= args.port < 65536:
+        return "--port must be between 1 and 65535, or 0 for a free one"
+    return None
 
 
 def free_port():

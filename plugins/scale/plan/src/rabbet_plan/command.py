@@ -12,6 +12,9 @@ from typing import Any
 
 HELP = "compile a program for hardware that need not be here: memory, communication, time of a step"
 
+# What is said of training where nobody says anything.
+USUAL = {"stages": 1, "microbatches": 1, "checkpoint": 0.0, "restart": 0.0}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line."""
@@ -63,10 +66,36 @@ def run(args: argparse.Namespace) -> int:
     from rabbet.errors import RabbetError
 
     try:
+        refuse_without_effect(args)
         return planned(args)
     except RabbetError as error:
         print(f"rabbet plan: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        if error.filename is not None:
+            raise  # the command line names the file
+        fault: Exception = error
+    except Exception as error:
+        fault = error
+    from rabbet_plan.programs import told
+
+    print(f"rabbet plan: {args.program} cannot be planned\n{told(fault, args.program)}", file=sys.stderr)
+    return 1
+
+
+def refuse_without_effect(args: argparse.Namespace) -> None:
+    """Raise for options that would do nothing."""
+    from rabbet.errors import ConfigError
+
+    of_one = {**dict.fromkeys(("mesh", "parameters", "tokens", "between_failures", "price")), **USUAL}
+    for name, value in of_one.items() if args.sweep else {"axes": None, "budget": None}.items():
+        if getattr(args, name) != value:
+            why = "--sweep tries all meshes and ranks them" if args.sweep else "it is for --sweep"
+            raise ConfigError(f"--{name.replace('_', '-')} has no effect here: {why}; leave it out")
+    for name in ("top", "budget"):
+        value = getattr(args, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise ConfigError(f"--{name} must not be negative, and finite; got {value}")
 
 
 def planned(args: argparse.Namespace) -> int:
@@ -106,10 +135,9 @@ def training_asked(args: argparse.Namespace) -> dict[str, Any]:
         "stages": args.stages, "microbatches": args.microbatches, "between_failures": args.between_failures,
         "checkpoint": args.checkpoint, "restart": args.restart, "price": args.price,
     }  # fmt: skip
-    usual = {"stages": 1, "microbatches": 1, "checkpoint": 0.0, "restart": 0.0}
     if args.parameters is None or args.tokens is None:
         for name, value in {**given, "parameters": args.parameters, "tokens": args.tokens}.items():
-            if value != usual.get(name):
+            if value != USUAL.get(name):
                 raise ConfigError(
                     f"--{name.replace('_', '-')} has an effect together with --parameters and --tokens only; "
                     "give both"

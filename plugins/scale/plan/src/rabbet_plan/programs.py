@@ -7,9 +7,11 @@ import importlib.util
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
+from rabbet import config
 from rabbet.errors import ConfigError
 
 FUNCTION = "plan"
@@ -33,10 +35,12 @@ class Program:
     """
 
     def __init__(self, function: Callable[..., Any], axes=None, layouts=(), options=None):
-        self.function, self.axes, self.layouts = function, tuple(axes) if axes else None, tuple(layouts)
+        self.function = function
+        self.axes = names("AXES", axes, '("data", "model")') if axes is not None else None
+        self.layouts = names("LAYOUTS", layouts, '("tensor", "fsdp")', object)
         self.parameters = inspect.signature(function).parameters
         self.takes_layout = "layout" in self.parameters
-        self.options = {name: tuple(values) for name, values in dict(options or {}).items()}
+        self.options = options_of(options)
         for name in self.options:
             if name not in self.parameters:
                 raise ConfigError(
@@ -59,11 +63,48 @@ class Program:
             raise ConfigError(
                 f"{self.name}: the arguments of the step are a tuple, got {type(args).__name__}"
             )
+        if rest and not isinstance(rest[0], dict):
+            raise ConfigError(
+                f"{self.name}: the keywords of the step are a dict, got {type(rest[0]).__name__}"
+            )
         return step, tuple(args), dict(rest[0]) if rest else {}
 
     @property
     def name(self) -> str:
         return getattr(self.function, "__qualname__", repr(self.function))
+
+
+def names(what: str, given: Any, example: str, kind: type = str) -> tuple[Any, ...]:
+    """A tuple of the names that a program gives, or of other things of one kind."""
+    if not isinstance(given, (tuple, list)) or not all(isinstance(name, kind) for name in given):
+        raise ConfigError(f"{what} in the program is a tuple of names, as in {example}; got {given!r:.80}")
+    return tuple(given)
+
+
+def options_of(given: Any) -> dict[str, tuple[Any, ...]]:
+    """What the program's ``OPTIONS`` say."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(values, (tuple, list)) for values in given.values()):
+        raise ConfigError(
+            'OPTIONS in the program is a dict of tuples, as in {"remat": ("all", "none")}; '
+            f"got {given!r:.80}"
+        )
+    return {name: tuple(values) for name, values in given.items()}
+
+
+def told(error: Exception, program: str) -> str:
+    """An exception of a user's program as Python shows it, from the program's first line on. Without a line
+    of the program's: the exception alone, unless ``RABBET_TRACEBACK=full``.
+    """
+    file = os.path.abspath(program.partition(":")[0] if not os.path.exists(program) else program)
+    trace = error.__traceback__
+    while trace is not None and os.path.abspath(trace.tb_frame.f_code.co_filename) != file:
+        trace = trace.tb_next
+    if trace is None and config.traceback == "full":  # type: ignore[attr-defined]
+        trace = error.__traceback__
+    lines = traceback.format_exception(type(error), error, trace, chain=trace is not None)
+    return "".join(lines).rstrip()
 
 
 def load(program: str, function: str | None = None) -> Program:
@@ -81,11 +122,17 @@ def load(program: str, function: str | None = None) -> Program:
         program, function = named, function or inner
     if os.path.isdir(program) and not os.path.exists(os.path.join(program, "__init__.py")):
         raise ConfigError(f"{program!r} is a folder; give a file that ends in .py, or a module")
-    module = from_file(program) if program.endswith(".py") else from_name(program)
     wanted = function or FUNCTION
-    if ":" in wanted:
-        other, _, wanted = wanted.partition(":")
-        module = from_name(other)
+    try:
+        module = from_file(program) if program.endswith(".py") else from_name(program)
+        if ":" in wanted:
+            other, _, wanted = wanted.partition(":")
+            module = from_name(other)
+    except SystemExit as ended:
+        raise ConfigError(
+            f"{program} ended with the exit status {ended.code!r} when it was imported; what is to run only "
+            'as a program stands under `if __name__ == "__main__":`'
+        ) from None
     found = getattr(module, wanted, None)
     if not callable(found):
         raise ConfigError(f"{program} has no function {wanted!r}; {ADVICE}")
@@ -111,6 +158,8 @@ def from_file(path: str):
 
 def from_name(name: str):
     """A module by name; the current folder is looked in first."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ConfigError(f"{name!r} is no module's name; give a module, or the path of a file in .py")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:

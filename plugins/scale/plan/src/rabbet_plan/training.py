@@ -76,8 +76,8 @@ def goodput_of(checkpoint: float, between_failures: float, restart: float = 0.0)
       >>> interval, round(share, 3)
       (200.0, 0.98)
     """
-    if checkpoint < 0 or between_failures <= 0 or restart < 0:
-        raise ConfigError("goodput_of: times are not negative, and that between failures is more than 0")
+    if not (0 <= checkpoint < math.inf and 0 < between_failures < math.inf and 0 <= restart < math.inf):
+        raise ConfigError("goodput_of: times are finite, not negative, and that between failures is above 0")
     interval = math.sqrt(2 * checkpoint * between_failures)
     lost = (interval / 2 + restart) / between_failures
     if interval:
@@ -119,8 +119,10 @@ def training_of(
       0.75
     """
     for name, value in (("parameters", parameters), ("tokens", tokens), ("seconds", seconds)):
-        if not value > 0:
-            raise ConfigError(f"training: {name} must be more than 0, got {value}")
+        if not 0 < value < math.inf:
+            raise ConfigError(f"training: {name} must be finite and more than 0, got {value}")
+    if price is not None and not 0 <= price < math.inf:
+        raise ConfigError(f"training: price must be finite and not negative, got {price}")
     bubbles = bubbles_of(stages, microbatches)
     whole = seconds / (1 - bubbles)
     model = 6.0 * parameters * tokens

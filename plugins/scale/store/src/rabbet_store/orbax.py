@@ -40,6 +40,7 @@ def read(folder):
       CheckpointError: for what is no such checkpoint, or is damaged.
     """
     folder = Path(folder)
+    refuse_pipes(folder)
     try:
         body = json.loads(small_file(folder / DESCRIPTION, LARGEST))
         if not body.get("use_ocdbt", False) or body.get("use_zarr3", False):
@@ -53,6 +54,13 @@ def read(folder):
         return put_together(found)
     except WRONG as error:
         raise CheckpointError(f"{folder} is not a checkpoint of Orbax's, or is damaged: {error}") from None
+
+
+def refuse_pipes(folder):
+    """Raise for what tensorstore would wait for without an end: pipes, devices, links to them."""
+    for path in folder.rglob("*"):
+        if not (path.is_file() or path.is_dir()):
+            raise CheckpointError(f"{folder} is damaged: {path.relative_to(folder)} is no file and no folder")
 
 
 def value_of(folder, way, said):
