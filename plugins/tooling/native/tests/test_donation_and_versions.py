@@ -1,6 +1,7 @@
 """Donated arguments in C as in Python, results that are registered classes, and what has another version."""
 
 import dataclasses
+import gc
 import importlib
 import sys
 import types
@@ -147,6 +148,7 @@ def test_calls_keep_nothing():
     for i in range(600):
         x, _ = step(x, y)
         if i % 200 == 100:
+            gc.collect()
             counts.append((sys.getallocatedblocks() // 50, sys.getrefcount(y), sys.getrefcount(x.spec) // 3))
         gone = array(1, 2)
         step(gone, y)
