@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 from rabbet import config
 from rabbet.extend.backend import CApiBackend
-from rabbet_cli import checks, isolated_process
+from rabbet_cli import checks, doctor, isolated_process
 
 
 class Distribution(metadata.Distribution):
@@ -36,6 +36,11 @@ def test_variables_that_set_nothing_are_named(monkeypatch):
     assert found["RABBET_QQQ"][1] == "0 (no setting has this name)"
     assert found["RABBET_PREFER"][1] == found["RABBET_CACHE"][1] == "0"
     assert found["settings"] == (False, "a RABBET_ setting names 'typo'; no installed plugin is called so")
+
+
+def test_settings_are_told_also_where_they_switch_all_packages_off():
+    nothing = types.SimpleNamespace(names=lambda group: [])
+    assert doctor.of_packages(nothing) == {"settings": checks.settings}
 
 
 def test_names_that_core_has_itself():

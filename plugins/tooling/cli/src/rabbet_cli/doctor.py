@@ -20,6 +20,8 @@ from typing import NamedTuple
 from rabbet.errors import PluginError, PluginWarning
 from rabbet.extend.commands import explain_error, plugin_hooks, plugin_manager, put_to_use
 
+from rabbet_cli.checks import settings
+
 HELP = "check the installation and show the real cause of every failure"
 GROUP = "rabbet.checks"
 CORE = "rabbet-core"
@@ -135,9 +137,9 @@ def is_check(answer):
 
 def of_packages(manager):
     """The checks that packages bring, by name, the devices last. A broken one is left out: the line of its
-    plugin says why.
+    plugin says why. That of settings is there also where a setting switches all packages off: it names it.
     """
-    found = {}
+    found = {"settings": settings}
     for name in sorted(manager.names(GROUP), key=LAST.__eq__):
         with contextlib.suppress(PluginError):
             found[name] = manager.get(GROUP, name)
