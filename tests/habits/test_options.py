@@ -88,3 +88,42 @@ def test_copy_is_a_copy():
         assert one.unsafe_buffer_pointer() != place and one.tolist() == x.tolist()
     assert rnp.astype(x, "float32").unsafe_buffer_pointer() == place
     assert rb.grad(lambda x: rnp.astype(x, "float32", copy=True).sum())(x).tolist() == [1] * 6
+
+
+# What is no value of an option is refused where the option is given.
+
+
+def attention(**options):
+    q = np.ones((1, 2, 1, 4), "f4")
+    return rb.nn.dot_product_attention(q, q, q, **options)
+
+
+def kernel_cost(**options):
+    from rabbet.experimental import pallas
+
+    return pallas.CostEstimate(**{"flops": 1, "transcendentals": 0, "bytes_accessed": 4, **options})
+
+
+def sparse_slope(**options):
+    from rabbet.experimental import sparse
+
+    return sparse.grad(lambda x: x.sum(), **options)
+
+
+NO_VALUES = {
+    "jit": (lambda **o: rb.jit(lambda x: x, **o), {"inline": "always"}),
+    "checkpoint": (lambda **o: rb.checkpoint(lambda x: x, **o), {"prevent_cse": "no"}),
+    "ShapeDtypeStruct": (lambda **o: rb.ShapeDtypeStruct((3,), "float32", **o), {"sharding": "x"}),
+    "dot_product_attention": (attention, {"mask": np.ones((1, 1, 2, 2), "f4")}),
+    "CostEstimate": (kernel_cost, {"flops": 1.5}),
+    "sparse.grad": (sparse_slope, {"no_such_option": 1}),
+    "StepTraceAnnotation": (lambda **o: rb.profiler.StepTraceAnnotation(**o), {"name": -5}),
+}
+
+
+@pytest.mark.parametrize("name", NO_VALUES)
+@pytest.mark.needs("jit", "nn", "experimental.sparse", "experimental.pallas", "profiler")
+def test_what_is_no_value_of_an_option_is_refused(name):
+    function, given = NO_VALUES[name]
+    with pytest.raises((TypeError, ValueError), match=next(iter(given))):
+        function(**given)

@@ -321,6 +321,9 @@ def _intern(
     return aval
 
 
+NO_SHARDINGS = (str, int, float, tuple, list, dict, set)
+
+
 @folded
 class ShapeDtypeStruct:
     """A shape and a dtype standing in for an array, as ``eval_shape`` takes and returns.
@@ -356,6 +359,11 @@ class ShapeDtypeStruct:
             )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
+        if isinstance(sharding, NO_SHARDINGS):
+            raise ValueError(
+                "ShapeDtypeStruct: sharding must be a Sharding, a PartitionSpec or a Format, got "
+                f"{sharding!r:.60}"
+            )
         # Dimensions are checked here, because the table of avals would find 2.0 under 2.
         shape = tuple([_dimension(d) for d in shape])
         self.aval = ShapedArray(shape, dtypes.canonicalize(dtype), weak_type)

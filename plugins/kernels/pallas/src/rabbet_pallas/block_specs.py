@@ -281,6 +281,12 @@ class CostEstimate:
     bytes_accessed: int
     remote_bytes_transferred: int = 0
 
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not hasattr(value, "__index__"):
+                raise ValueError(f"CostEstimate: {field.name} must be an int, got {value!r:.60}")
+
 
 __all__ = [
     "BlockSpec",

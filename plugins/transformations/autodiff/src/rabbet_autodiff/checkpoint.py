@@ -90,6 +90,12 @@ def checkpoint(
             f"checkpoint of {describe_function(fun)}: policy must be one of rb.checkpoint_policies or a "
             f"function (primitive, *avals, **params) -> bool, got {policy!r:.60}"
         )
+    each = prevent_cse if isinstance(prevent_cse, (tuple, list)) else (prevent_cse,)
+    if not all(isinstance(one, bool) for one in each):
+        raise TypeError(
+            f"checkpoint of {describe_function(fun)}: prevent_cse must be True, False or several of these, "
+            f"got {prevent_cse!r:.60}"
+        )
     numbers, names = _static(fun, static_argnums, static_argnames)
     params = {
         "prevent_cse": bool(prevent_cse), "policy": policy, "differentiated": False,

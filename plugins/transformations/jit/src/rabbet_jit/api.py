@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 import weakref
@@ -108,6 +109,8 @@ def jit(
     device, layouts, said = the_places(as_device(device), in_shardings, out_shardings)
     if not callable(fun):
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
+    if not isinstance(inline, (bool, enum.Enum)):  # an enum: rb.Inline
+        raise ValueError(f"jit of {describe_function(fun)}: inline must be True or False, got {inline!r:.60}")
     statics = Statics(fun, static_argnums, static_argnames)
     donated = Statics(fun, donate_argnums, donate_argnames)
     both = set(statics.numbers) & set(donated.numbers) or set(statics.names) & set(donated.names)

@@ -16,6 +16,7 @@ import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
 from rabbet.extend.shapes import SymbolicDimension
+from rabbet.extend.transform import typeof
 from rabbet.nn import implementations
 from rabbet.nn.activations import as_array
 from rabbet.nn.normalizing import logsumexp, softmax
@@ -82,6 +83,11 @@ def dot_product_attention(
       (2, 5, 4, 8)
     """
     query, key, value = [as_array("dot_product_attention", x) for x in (query, key, value)]
+    if mask is not None and typeof(mask).dtype != bool:
+        raise ValueError(
+            f"dot_product_attention: mask must be of booleans, got {typeof(mask).str_short()}; what is added "
+            "to the products goes in as bias"
+        )
     single = query.ndim == 3
     if single:
         query, key, value = query[None], key[None], value[None]

@@ -23,6 +23,8 @@ class TraceAnnotation:
     """
 
     def __init__(self, name: str, **kwargs: Any):
+        if not isinstance(name, str):
+            raise TypeError(f"{type(self).__name__}: the name must be a text, got {name!r:.60}")
         self.name, self.facts = name, kwargs
         self.events: list[Any] = []
 

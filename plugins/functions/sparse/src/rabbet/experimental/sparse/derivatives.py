@@ -62,6 +62,7 @@ def value_and_grad(
       >>> float(value), slope.data
       (4.0, Array([4.], dtype=float32))
     """
+    rb.value_and_grad(fun, argnums, has_aux, **kwargs)  # refuses what it does not take
 
     @wraps(fun)
     def differentiated(*args, **kw):
