@@ -188,6 +188,7 @@ def test_normal_vectors_have_the_dtype_of_their_parameters(given):
         assert drawn.dtype == wanted
 
 
+@pytest.mark.narrow
 @pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_parameters_at_the_edge():
     never = random.geometric(KEY, np.float32([0.0, 0.0, 1e-30]))

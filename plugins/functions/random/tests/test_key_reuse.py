@@ -71,6 +71,7 @@ def first_use(key):
     return random.normal(key)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_message_names_both_uses_and_the_way_out(checked):
     key = random.key(0)
     rb.jit(first_use)(key)

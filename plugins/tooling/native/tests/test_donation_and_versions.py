@@ -62,6 +62,7 @@ GIVEN = {
 }  # fmt: skip
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @compiled
 @pytest.mark.parametrize("name", GIVEN)
 def test_it_is_run_and_deleted_in_c(name):

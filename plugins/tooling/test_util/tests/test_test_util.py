@@ -17,6 +17,7 @@ def tree_function(params, x, n):
     return {"a": lax.sin(params["w"]) * x, "b": [lax.exp(x) * n, n]}
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_right_derivatives_pass(order):
     check_grads(lambda x: lax.sin(x) * x, (wide(3),), order)

@@ -189,6 +189,7 @@ def test_programs_show_it():
 
 
 # ----------------------------------------------------------------------------------------------- residuals
+@pytest.mark.narrow
 def test_saved_residuals_says_what_is_kept_and_where_it_comes_from(capsys):
     from rabbet.ad_checkpoint import print_saved_residuals, saved_residuals
 

@@ -354,6 +354,7 @@ def test_a_rule_that_uses_no_tangent():
 
 
 # ----------------------------------------------------------------------------------------------- closures
+@pytest.mark.narrow
 def test_a_closure_over_arrays():
     held = rb.device_put(X)
 

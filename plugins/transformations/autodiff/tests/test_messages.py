@@ -119,6 +119,7 @@ def test_complex_arguments():
 
 
 # ----------------------------------------------------------------------------------- tangents, cotangents
+@pytest.mark.narrow
 def test_tangents_that_do_not_fit():
     has(
         message(lambda: rb.jvp(model, ({"w": X}, X), ({"v": X}, X))), *WHO, "structure", "tangents", "primals"

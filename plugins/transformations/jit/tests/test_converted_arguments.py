@@ -67,6 +67,7 @@ def test_made_arrays_can_be_donated():
         assert float(f(2.0, y)) == 3.0 and float(f(np.float32(i), y)) == i + 1
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("bad", [2**40, "text", np.array(["text"]), np.ma.array([1.0, 2.0], mask=[0, 1])])
 def test_what_is_no_argument_is_refused_by_name(bad):
     f = rb.jit(lambda weight, x: x)
@@ -187,6 +188,7 @@ def test_pytrees_take_the_fast_path_whatever_their_leaves_were_before(monkeypatc
         f(*calls[-1])
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("first", ["arrays", "pytrees"])
 def test_arrays_and_pytrees_by_turns_take_the_fast_path(first, monkeypatch):
     f, one = rb.jit(lambda x, y: rb.tree.map(lambda x, y: x + y, x, y)), rb.device_put(np.float32(1))

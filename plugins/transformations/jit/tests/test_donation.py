@@ -102,6 +102,7 @@ def test_numpy_arrays_are_donated_without_harm():
     assert host.sum() == 1000
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_array_given_twice_and_donated():
     x = array(3)
     f = rb.jit(lambda x, y: x + y, donate_argnums=0)

@@ -142,6 +142,7 @@ def test_many_differences_are_counted(lines):
     assert reason(lines).endswith(", and 3 more")
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_function_object_made_anew_each_time(lines):
     for _ in range(2):
         rb.jit(lambda x: lax.neg(x))(X)

@@ -412,6 +412,7 @@ def test_programs_of_ever_new_types_are_not_all_kept(monkeypatch):
     assert 0 < len(f.jitted.programs) <= 4
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_compiler_options_of_a_function_within_another_one_are_refused():
     inner = rb.jit(lambda x: x * 2, compiler_options={"xla_embed_ir_in_executable": True})
     assert inner(1.0) == 2

@@ -33,6 +33,7 @@ def test_captured_arrays_come_first():
     assert str(rb.make_jaxpr(lambda x: x + held)(1.0)).startswith("{ lambda a:f32[3]; b:f32[]. let")
 
 
+@pytest.mark.narrow
 def test_several_outputs_and_none():
     assert str(rb.make_jaxpr(lambda x: (x, 1, None))(2)) == "{ lambda ; a:i32[]. let\n  in (a, 1:i32[]) }"
     assert str(rb.make_jaxpr(lambda: ())()) == "{ lambda ; . let\n  in () }"

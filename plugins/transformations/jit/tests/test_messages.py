@@ -86,6 +86,7 @@ def test_the_value_of_a_tracer(function, args, error, parts):
     assert clean()
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_it_names_the_line_that_made_the_value():
     message = message_of(rb.jit(choosing), 1.0, error=rb.errors.TracerBoolConversionError)
     assert line_of(choosing, 2) in message
@@ -294,6 +295,7 @@ else:
 """
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_arguments_on_two_devices_are_refused_and_captured_arrays_go_where_the_program_runs():
     env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}
     ran = subprocess.run([sys.executable, "-c", MIXED], env=env, capture_output=True, text=True, check=False)

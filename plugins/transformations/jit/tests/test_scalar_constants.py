@@ -77,6 +77,7 @@ def test_derivatives_and_batches_of_it():
     np.testing.assert_allclose(jit(vmap(autodiff.grad(f)))(X), 3 * np.cos(X), rtol=1e-6)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_dead_one_is_forgotten():
     from rabbet_jit import scalar_constants
 

@@ -31,6 +31,7 @@ def test_traced_values_can_be_copied_and_shown():
         rb.jit(lambda x: f"{x:.2f}" and x)(1.0)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_len_and_iteration():
     assert rb.jit(lambda x: len(x) * sum(row[0] for row in x))(X) == 2 * (0 + 3)
     with pytest.raises(TypeError, match="without dimensions"):

@@ -61,6 +61,7 @@ def test_many_arguments_are_counted():
     assert "0, 1, 2 and 3 others of total" in message(total, *[1.0] * 6)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_keyword():
     def choose(x, *, n):
         return [x, x][n]
@@ -160,6 +161,7 @@ def test_a_static_argument_is_named():
         rb.jit(lambda x, opts: x, static_argnums=1)(1.0, [1])
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_words_of_jax_are_for_those_who_use_them():
     assert "Attempted" not in message(lambda x: 1 if x else 2, 1.0)
 

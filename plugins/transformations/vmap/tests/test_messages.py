@@ -40,6 +40,7 @@ def test_axis_size_takes_part():
     assert "size 4" in text and "size 5: axis_size" in text
 
 
+@pytest.mark.narrow
 def test_an_axis_that_an_argument_does_not_have():
     text = message(lambda: rb.vmap(model, in_axes=(0, 2))({"scale": X}, X))
     assert "axis 2" in text and "'batch'" in text and "f32[4,3]" in text
