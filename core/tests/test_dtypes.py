@@ -89,6 +89,7 @@ def test_64_bit_integers_of_both_signs_meet_in_a_weak_float_of_64_bits(wide):
     assert dtypes.result_type(*both, return_weak_type_flag=True) == ("float64", True)
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.parametrize("name", ["int64", "uint64"])
 @pytest.mark.parametrize("number, expected", [(1.0, "float64"), (1j, "complex128")])
 def test_integers_of_64_bits_are_not_rounded_to_numbers_of_32(name, number, expected, wide):

@@ -267,6 +267,7 @@ def test_scalar_constants_are_exact(value, dtype):
         assert got.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64", "int32", "uint64", "bool"])
 def test_array_constants_are_exact(dtype):
     values = np.asarray(VALUES[dtype]).astype(dtype)

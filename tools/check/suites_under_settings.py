@@ -62,10 +62,11 @@ def cause(text):
 
 
 def is_of_library(place, error):
-    """Whether a failure is the library's and not a test's: by its line, and since a transfer guard speaks of
-    nothing but what a call gives.
+    """Whether a failure is the library's and not a test's: by its line, and since a transfer guard and
+    ``explicit_x64_dtypes`` speak of nothing but what a call gives.
     """
-    return "/tests/" not in place and "src/" in place and "TransferError" not in error
+    of_call = "TransferError" in error or "was asked for while config.enable_x64 is off" in error
+    return "/tests/" not in place and "src/" in place and not of_call
 
 
 class Outcomes:

@@ -190,6 +190,7 @@ def test_a_dtype_that_does_not_fit_is_refused_and_the_rest_of_the_table_stays(na
     assert table.promote_types("float16", "float32") == "float32"
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_a_broken_neighbour_is_as_good_as_none():
     def find(name):
         if name == "broken":
