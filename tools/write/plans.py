@@ -152,7 +152,8 @@ ROWS = (
         "MaxText documentation 0.2.0: 692 tokens per second and device; 1 sequence of each assumed",
     ),
     of_maxtext("v5e:16x16", {"data": 256}, 32, 4, 132e12),
-    # Its runs of v5p save products, and with what the example holds beside them these do not fit.
+    # Its runs of v5p save products. With what the example holds beside them the one of 32e9 parameters has no
+    # room; those of more were not tried.
     # One batch of each device at a time, in several of which a step of llm-foundry adds up gradients.
     of_mosaic(70, 64, 8 * 64, gpt(80, 8192, 64, 50368), 1039),
     of_mosaic(30, 32, 14 * 32, gpt(48, 7168, 56, 50368), 2308),
