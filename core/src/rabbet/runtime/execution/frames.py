@@ -8,7 +8,6 @@ and returns a callable, or None where it has none for them.
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -188,6 +187,8 @@ def tell_of_versions(offer: Any) -> None:
 
 
 def version_of(distribution: str) -> str:
+    import importlib.metadata  # only where something is wrong: it takes longer than all of core
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
