@@ -33,6 +33,12 @@ def jit(request):
     return made
 
 
+def jit_in_c(function, **options):
+    """``rb.jit``, with a function that is called in C also where `RABBET_NATIVE` says otherwise."""
+    with rb.config.override(native=True):
+        return rb.jit(function, **options)
+
+
 def array(*values):
     return rb.device_put(np.asarray(values, np.float32))
 
@@ -68,7 +74,7 @@ GIVEN = {
 def test_it_is_run_and_deleted_in_c(name):
     function, options, args, kwargs = GIVEN[name]
     HELD[:] = [array(3, 4)]
-    called = rb.jit(function, **options)
+    called = jit_in_c(function, **options)
     for i in range(4):
         given, named = args(), {key: make() for key, make in kwargs.items()}
         names = called_in_python(lambda given=given, named=named: called(*given, **named))
@@ -143,7 +149,7 @@ def test_memory_of_which_there_is_no_use(jit):
 
 @compiled
 def test_calls_keep_nothing():
-    step = rb.jit(lambda x, y: (x + y, y + 1), donate_argnums=0)
+    step = jit_in_c(lambda x, y: (x + y, y + 1), donate_argnums=0)
     x, y = array(1, 2), array(3, 4)
     counts = []
     for i in range(600):
@@ -249,7 +255,7 @@ def test_a_library_of_other_sources_is_not_used(monkeypatch):
     rabbet_native.the_library.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="_frames.so was not compiled from the sources beside it"):
-            step = rb.jit(lambda x: x + 1)
+            step = jit_in_c(lambda x: x + 1)
         assert not rabbet_native.is_compiled()
         assert step(array(1)).tolist() == [2]
     finally:
@@ -259,7 +265,7 @@ def test_a_library_of_other_sources_is_not_used(monkeypatch):
 def test_another_core_gets_no_frame(monkeypatch):
     assert rabbet_native.frame.parts_version == FrameParts.version
     monkeypatch.setattr(FrameParts, "version", FrameParts.version + 1)
-    step = rb.jit(lambda x: x + 1)
+    step = jit_in_c(lambda x: x + 1)
     assert type(step.func).__name__ == "function"
     assert step(array(1)).tolist() == [2]
 
@@ -268,6 +274,6 @@ def test_another_core_gets_no_frame(monkeypatch):
 def test_another_core_says_so(monkeypatch):
     monkeypatch.setattr(rabbet_native.frame, "parts_version", 1)
     with pytest.warns(RuntimeWarning, match=r"rabbet-native 0.* version 1, and rabbet-core 0.* has version"):
-        step = rb.jit(lambda x: x + 1)
+        step = jit_in_c(lambda x: x + 1)
     assert type(step.func).__name__ == "function"
     assert step(array(1)).tolist() == [2]
