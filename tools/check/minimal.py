@@ -19,13 +19,12 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "release"))
 
 from bytecode import borrow, keep, site_packages  # noqa: E402
-from wheels import build, distributions, project, with_requirements  # noqa: E402
+from wheels import about, build, distributions, project, with_requirements  # noqa: E402
 
 TOOLS = ["pytest>=8.3", "hypothesis>=6.100"]
 BASE = [
@@ -50,9 +49,7 @@ def run(command, log, **options):
 
 def xla_flags(folder):
     """XLA's flags for a package's tests: the caller's, and less optimization if none of them is about it."""
-    about = tomllib.loads((folder / "pyproject.toml").read_text()).get("tool", {}).get("rabbet", {})
-    said = about.get("tests", [])
-    about_it = "optimized" in said or any(
+    about_it = "optimized" in about(folder).get("tests", []) or any(
         "mark.optimized" in file.read_text() for file in folder.glob("tests/**/*.py")
     )
     own = [] if about_it else ["--xla_backend_optimization_level=0"]

@@ -43,6 +43,11 @@ def project(folder):
     return tomllib.loads((folder / "pyproject.toml").read_text())["project"]
 
 
+def about(folder):
+    """The [tool.rabbet] table of a folder's pyproject.toml, empty where there is none."""
+    return tomllib.loads((folder / "pyproject.toml").read_text()).get("tool", {}).get("rabbet", {})
+
+
 def for_all_environments():
     """The folders of core, plugins and backends, but those with `matrix = false` in `[tool.rabbet]`."""
     return [
@@ -54,8 +59,7 @@ def for_all_environments():
 
 def in_the_matrix(folder):
     """Whether every environment of tests has the package: what it requires is small."""
-    about = tomllib.loads((folder / "pyproject.toml").read_text()).get("tool", {}).get("rabbet", {})
-    return about.get("matrix", True)
+    return about(folder).get("matrix", True)
 
 
 def requirement_names(folder):

@@ -321,6 +321,7 @@ def _intern(
     return aval
 
 
+# Packages bring the classes of shardings, so core knows only what is surely none.
 NO_SHARDINGS = (str, int, float, tuple, list, dict, set)
 
 
