@@ -13,11 +13,15 @@ these settings do not touch. With one folder for `XDG_CACHE_HOME` each program i
 What it prints ends with a table of counts. `--record` keeps the counts of each run in
 tests/settings/suites.json, and `--page` writes from there the tables of docs/reliability.md.
 
+All of it takes hours, so it can be done in pieces. `--known FILE` keeps how each test ended under each group
+of settings; a test that stands there is not run again (with `--again` only if it did not fail), and counts
+are those of all that is known. `--seconds` ends a process after the test under way then; the rest is "left".
+
     python tools/check/suites_under_settings.py plugins/functions/nn plugins/functions/image
     python tools/check/suites_under_settings.py --settings debug_nans=1 --rows 3 --all
     python tools/check/suites_under_settings.py --failures plugins/functions/numpy     # those of tests, too
     python tools/check/suites_under_settings.py --record plugins/functions/nn
-    python tools/check/suites_under_settings.py --record --every 4 plugins/scale/parallel
+    python tools/check/suites_under_settings.py --record --known FILE --seconds 600 core
     python tools/check/suites_under_settings.py --page
 """
 
@@ -41,12 +45,13 @@ RECORD = ROOT / "tests" / "settings" / "suites.json"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- made by tools/check/suites_under_settings.py --page -->\n", "<!-- end of suites -->"
 KINDS = "passed", "marked", "own", "library"
+WORSE = "passed", "skipped", "marked", "own", "library"
 # What a setting says stands there, whoever asked; what helps tests to compute speaks for them.
 SPEAKERS = re.compile(
     r"core/src/rabbet/(lax|dtypes|rules|trace|runtime|program|messages|config)/|plugins/tooling/test\w+/src/"
 )
 FRAME = re.compile(r"^(\S+\.py):(\d+): (?:in |\w)")
-MARKED = re.compile(r"about what \w[\w, ]* forbids")
+MARKED = re.compile(r"about what \w[\w, ]* forbids|about numbers where 64 bits are off")
 
 
 def cause(text):
@@ -70,25 +75,70 @@ def is_of_library(place, error):
 
 
 class Outcomes:
-    """What the tests of one package came to in one process, from the lines of suites/outcomes.py."""
+    """What the tests of one package came to under some settings, from the lines of suites/outcomes.py."""
 
     def __init__(self):
-        self.sums = Counter(dict.fromkeys(KINDS, 0))
-        self.failures = []  # (test, place, error), the library's or not
-        self.waiting = 0
+        self.there = set()  # all tests of the package that this run would have, known or not
+        self.ended = {}  # {test: (kind, place, error)}; of several, such as an error after it, the worst
+        self.under_way = set()
 
     def add(self, kind, test, text=""):
-        if kind in ("chosen", "done"):
-            self.waiting += 1 if kind == "chosen" else -1
-        elif kind == "skipped":
-            self.sums["marked" if MARKED.fullmatch(text) else "skipped"] += 1
+        if kind == "there":
+            self.there.add(test)
+        elif kind == "began":
+            self.under_way.add(test)
+        elif kind == "done":
+            self.under_way.discard(test)
         elif kind == "passed":
-            self.sums["passed"] += 1
+            self.end(test, "passed")
+        elif kind == "skipped":
+            self.end(test, "marked" if MARKED.fullmatch(text) else "skipped")
         else:
             place, error = cause(text)
-            ours = is_of_library(place, error)
-            self.sums["library" if ours else "own"] += 1
-            self.failures.append((test, place, error, ours))
+            self.end(test, "library" if is_of_library(place, error) else "own", place, error)
+
+    def end(self, test, kind, place="", error=""):
+        if test not in self.ended or WORSE.index(kind) > WORSE.index(self.ended[test][0]):
+            self.ended[test] = kind, place, error
+
+    def stopped(self, trouble):
+        """The process did not come to its end: by the test that it was at, so that it is not met again."""
+        for test in sorted(self.under_way):
+            self.end(test, "library", "", trouble)
+
+    @property
+    def left(self):
+        return len(self.there - self.ended.keys())
+
+    @property
+    def sums(self):
+        kinds = [kind for kind, *_ in self.ended.values()]
+        return Counter({kind: kinds.count(kind) for kind in {*KINDS, *kinds}})
+
+
+class Known:
+    """How tests ended in this run and earlier ones, in a file of one line of JSON each, if one is named."""
+
+    def __init__(self, path):
+        self.path = path
+        self.ended = {}  # {(settings, test): (kind, place, error)}
+        if path and path.exists():
+            for line in path.read_text().splitlines():
+                settings, test, *how = json.loads(line)
+                self.ended[settings, test] = tuple(how)
+
+    def of(self, settings, suite, again):
+        """``{test: (kind, place, error)}`` of what need not run."""
+        rerun = ("own", "library") if again else ()
+        mine = ((test, how) for (s, test), how in self.ended.items() if s == settings)
+        return {test: how for test, how in mine if test.startswith(f"{suite}/") and how[0] not in rerun}
+
+    def add(self, settings, ended):
+        lines = [json.dumps([settings, test, *how]) + "\n" for test, how in ended.items()]
+        self.ended.update({(settings, test): how for test, how in ended.items()})
+        if self.path:
+            with self.path.open("a") as file:
+                file.writelines(lines)
 
 
 def sorted_out(lines, suites):
@@ -102,31 +152,32 @@ def sorted_out(lines, suites):
     return found
 
 
-def outcomes(suites, settings, options):
-    """Run the tests of some packages in one process under a group of settings.
+def outcomes(suites, settings, options, known):
+    """Run the tests of some packages, without those that are known, in one process under a group of settings.
 
-    Returns ``{package: Outcomes}`` and how the process ended: "" or a sentence of what went wrong. A package
-    that has tests waiting then was not run to its end.
+    Returns ``{package: Outcomes}`` and how the process ended: "" or a sentence of what went wrong.
     """
     own = {f"RABBET_{s.partition('=')[0].upper()}": s.partition("=")[2] for s in settings.split("+")}
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "outcomes"
+        log, list_of_known = Path(folder) / "outcomes", Path(folder) / "known"
         log.touch()
+        list_of_known.write_text("".join(f"{test}\n" for test in known))
         path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
         environment = {
             **os.environ, **own, "XLA_FLAGS": flags, "RABBET_TRACEBACK": "full", "PYTHONPATH": path,
             "RABBET_TEST_ROWS": str(options.rows), "OUTCOMES": str(log), "OUTCOMES_EVERY": str(options.every),
+            "OUTCOMES_KNOWN": str(list_of_known), "OUTCOMES_SECONDS": str(options.seconds),
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
-        command += ["-p", "suites.outcomes", "-m", "not exhaustive", *suites, *options.pytest]
+        command += ["--continue-on-collection-errors", "-p", "suites.outcomes", "-m", "not exhaustive"]
         trouble = ""
         try:
             run = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-                timeout=options.timeout,
+                [*command, *suites, *options.pytest], cwd=ROOT, env=environment, capture_output=True,
+                text=True, check=False, timeout=options.timeout,
             )  # fmt: skip
-            if run.returncode not in (0, 1, 5):  # 5: none of these packages' tests runs here
+            if run.returncode not in (0, 1, 2, 5):  # 2: its seconds were over, 5: nothing runs here
                 last = (run.stderr.strip() or run.stdout.strip())[-300:]
                 trouble = f"the process ended with {run.returncode}: {last}"
         except subprocess.TimeoutExpired:
@@ -134,32 +185,35 @@ def outcomes(suites, settings, options):
         return sorted_out(log.read_text().splitlines(), suites), trouble
 
 
-def report(suites, settings, options):
-    """Run packages under a group of settings, print what came of each and keep it. Returns the counts of all;
-    a package that did not come to its end counts as one failure of the library and is not kept.
-    """
+def report(suites, settings, options, known):
+    """Run packages under a group of settings, print what came of each, keep it, return the counts of all."""
     total = Counter()
-    found, trouble = outcomes(suites, settings, options)
+    before = {suite: known.of(settings, suite, options.again) for suite in suites}
+    found, trouble = outcomes(suites, settings, options, [test for some in before.values() for test in some])
+    if trouble and not any(of.under_way for of in found.values()):
+        print(f"{' '.join(suites)} {settings}: {trouble}", flush=True)
+        total["library"] += 1
     for suite, of in found.items():
-        whole = not of.waiting and (of.sums.total() or not trouble)
-        words = ", ".join(f"{count} {kind}" for kind, count in of.sums.items() if count)
-        end = "" if whole else f"; {of.waiting} not run: {trouble}"
-        print(f"{suite} {settings}: {words or 'no tests'}{end}", flush=True)
-        for test, place, error, ours in of.failures:
-            if ours or options.failures:
-                print(f"  {'library' if ours else 'own'}: {test}\n    {place}: {error}", flush=True)
+        if trouble:
+            of.stopped(trouble)
+        known.add(settings, of.ended)
+        of.ended.update({test: how for test, how in before[suite].items() if test in of.there})
+        words = [f"{count} {kind}" for kind, count in of.sums.items() if count]
+        words += [f"{of.left} left"] if of.left else []
+        print(f"{suite} {settings}: {', '.join(words) or 'no tests'}", flush=True)
+        for test, (kind, place, error) in of.ended.items():
+            if kind == "library" or (kind == "own" and options.failures):
+                print(f"  {kind}: {test}\n    {place}: {error}", flush=True)
         total.update(of.sums)
-        if not whole:
-            total["library"] += 1
-        elif options.record:
-            keep(suite, settings, {kind: of.sums[kind] for kind in KINDS}, options.every)
+        if options.record and of.there:
+            keep(suite, settings, {kind: of.sums[kind] for kind in KINDS}, of.left)
     return total
 
 
-def keep(suite, settings, sums, every):
+def keep(suite, settings, sums, left):
     """Put the counts of one run into the record, in place of those of an earlier run."""
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    record.setdefault(suite, {})[settings] = sums if every == 1 else {**sums, "every": every}
+    record.setdefault(suite, {})[settings] = {**sums, "left": left} if left else sums
     rows = (
         f'  "{name}": {{\n' + ",\n".join(f'    "{s}": {json.dumps(of[s])}' for s in sorted(of)) + "\n  }"
         for name, of in sorted(record.items())
@@ -169,13 +223,14 @@ def keep(suite, settings, sums, every):
 
 def tables(record):
     """The counts of the record as tables in Markdown: by group of settings, and by package."""
-    heads = "packages", "passed", "marked", "failed by what the test writes", "failed in the library"
-    lines = [f"| settings | {' | '.join(heads)} |", "|---|---|---|---|---|---|"]
+    heads = "packages", "whole", "passed", "marked", "failed by what the test writes"
+    lines = [f"| settings | {' | '.join(heads)} | failed in the library | not run |", f"|---{'|---' * 7}|"]
     for group in SETTINGS:
         cells = [of[group] for of in record.values() if group in of]
-        sums = (sum(cell[kind] for cell in cells) for kind in KINDS)
+        sums = (sum(cell.get(kind, 0) for cell in cells) for kind in (*KINDS, "left"))
         name = ", ".join(f"`{setting}`" for setting in group.split("+"))
-        lines.append(f"| {name} | {len(cells)} | {' | '.join(map(str, sums))} |")
+        whole = sum(not {"left", "every"} & cell.keys() for cell in cells)
+        lines.append(f"| {name} | {len(cells)} | {whole} | {' | '.join(map(str, sums))} |")
     heads = (", ".join(s.partition("=")[0].replace("_", " ") for s in g.split("+")) for g in SETTINGS)
     lines += ["", f"| package | {' | '.join(heads)} |", f"|---{'|---' * len(SETTINGS)}|"]
     for suite, of in sorted(record.items()):
@@ -194,15 +249,12 @@ def not_run(record):
 
 
 def short(cell):
-    """A run's counts in few signs: ``120``, ``118, 2 marked``, ``30, 3 own (every 4th test)``."""
+    """A run's counts in few signs: ``120``, ``118, 2 marked``, ``30, 3 own (90 not run)``."""
     words = {"marked": "marked", "own": "own", "library": "of the library"}
-    part = f" ({ordinal(cell['every'])} test)" if "every" in cell else ""
     text = ", ".join([str(cell["passed"]), *(f"{cell[k]} {word}" for k, word in words.items() if cell[k])])
-    return text + part
-
-
-def ordinal(n):
-    return "every second" if n == 2 else "every third" if n == 3 else f"every {n}th"
+    if "every" in cell:  # of an earlier way to leave some out
+        return f"{text} (one in {cell['every']})"
+    return text + (f" ({cell['left']} not run)" if "left" in cell else "")
 
 
 def packages():
@@ -225,7 +277,10 @@ def main():
     parser.add_argument("--rows", type=int, default=1, help="of each test with parameters (1)")
     parser.add_argument("--every", type=int, default=1, help="run every n-th test of each package (1)")
     parser.add_argument("--together", type=int, default=6, help="packages in one process (6)")
-    parser.add_argument("--timeout", type=int, default=1800, help="seconds for each process (1800)")
+    parser.add_argument("--known", type=Path, metavar="FILE", help="how tests ended; those do not run again")
+    parser.add_argument("--again", action="store_true", help="those that failed do run again")
+    parser.add_argument("--seconds", type=int, default=0, help="begin no test after so many, in each process")
+    parser.add_argument("--timeout", type=int, default=1800, help="seconds until a process is killed (1800)")
     parser.add_argument("--failures", action="store_true", help="print the failures of tests' own lines, too")
     parser.add_argument("--record", action="store_true", help="keep the counts in tests/settings/suites.json")
     parser.add_argument("--page", action="store_true", help="run nothing; write the tables to the page")
@@ -235,11 +290,11 @@ def main():
     suites = packages() if options.all else [suite.rstrip("/") for suite in options.suites]
     if not suites:
         parser.error("name folders of packages, or --all")
-    sums = {settings: Counter() for settings in options.settings}
+    sums, known = {settings: Counter() for settings in options.settings}, Known(options.known)
     for start in range(0, len(suites), options.together):
         some = suites[start : start + options.together]
         for settings in options.settings:
-            sums[settings].update(report(some, settings, options))
+            sums[settings].update(report(some, settings, options, known))
     heads = *KINDS, "skipped"
     print(f"\n| settings | packages | {' | '.join(heads)} |\n|---{'|---' * (len(heads) + 1)}|")
     for settings, of in sums.items():

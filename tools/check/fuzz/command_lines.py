@@ -187,6 +187,10 @@ def tried(argv, seconds=SECONDS):
     out = io.TextIOWrapper(io.BytesIO(), "utf-8", "strict")  # as Python has it
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
     path, modules, argv_before, fault, status = sys.path[:], set(sys.modules), sys.argv, None, None
+    came, went = os.pipe()
+    for end in (came, went):
+        os.set_blocking(end, False)
+    woken = signal.set_wakeup_fd(went)  # `launch` hears signals itself: those from outside are no fault of it
     signal.signal(signal.SIGALRM, late)
     signal.alarm(seconds)
     try:
@@ -200,6 +204,11 @@ def tried(argv, seconds=SECONDS):
         fault = f"{type(error).__name__}: {error!s:.300}\n{traceback.format_exc()[-1500:]}"
     finally:
         signal.alarm(0)
+        signal.set_wakeup_fd(woken)
+        with contextlib.suppress(BlockingIOError):
+            heard = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(os.read(came, 4096))
+            fault = f"this program was sent {signal.Signals(min(heard)).name}" if heard else fault
+        os.close(came), os.close(went)
         sys.path[:], sys.argv = path, argv_before
         for name in set(sys.modules) - modules:
             if not hasattr(sys.modules[name], "__file__") or "fuzz-" in str(sys.modules[name].__file__):
@@ -260,6 +269,8 @@ def main(argv=None):
         if fault:
             faults[name] += 1
             print(f"FOUND {number}: {line!r:.300}\n  {fault}", flush=True)
+        if fault and fault.startswith("this program was sent"):
+            break
     for (name, status), count in sorted(counts.items(), key=str):
         print(f"{name}: {count} ended with {status}")
     print(f"{len(chosen)} command lines, {sum(faults.values())} faults")

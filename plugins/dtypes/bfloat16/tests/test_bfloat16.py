@@ -43,11 +43,13 @@ def test_names_and_size():
         ("complex64", "complex64"),
     ],
 )
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_promotion(other, joined):
     assert dtypes.promote_types("bfloat16", other) == joined
     assert dtypes.promote_types(other, "bfloat16") == joined
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_python_numbers_give_way():
     assert dtypes.result_type(BFLOAT16, 1, 2.5, return_weak_type_flag=True) == (BFLOAT16, False)
     assert dtypes.result_type(BFLOAT16, 1j) == "complex64"

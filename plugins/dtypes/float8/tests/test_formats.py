@@ -61,6 +61,7 @@ def test_conversions_round_to_nearest_even_and_overflow_as_the_format_says(name)
     assert shown[spec.overflow]
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 @pytest.mark.parametrize("name", NAMES)
 def test_python_numbers_and_integers_give_way_and_floats_do_not_promote(name):
     for other in (float, int, "bool", "int32", "uint8"):

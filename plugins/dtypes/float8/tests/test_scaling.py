@@ -62,14 +62,19 @@ def test_rounding_by_chance_is_right_on_average(dtype):
         assert abs(float(rounded.mean()) - x) <= 4 * spread / np.sqrt(n) + 1e-6  # four standard errors
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.needs("random")
 def test_rounding_by_chance_keeps_what_a_format_can_hold():
     key = rabbet.random.key(0)
     every = np.arange(256, dtype=np.uint8).view(dtypes.canonicalize("float8_e4m3fn"))
     again = np.asarray(float8.stochastic_round(every.astype(np.float32), "float8_e4m3fn", key))
     assert np.array_equal(again.astype(np.float32), every.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.needs("random")
+def test_rounding_by_chance_refuses_a_format_of_scales():
     with pytest.raises(TypeError, match="float8_e8m0fnu is not one"):
-        float8.stochastic_round(1.0, "float8_e8m0fnu", key)
+        float8.stochastic_round(1.0, "float8_e8m0fnu", rabbet.random.key(0))
 
 
 def test_delayed_scaling_uses_the_steps_before():
@@ -79,6 +84,13 @@ def test_delayed_scaling_uses_the_steps_before():
         small, state = state.quantize(rnp.array([size, -1.0]))
         scales.append(round(float(small.scale), 4))
     assert scales == [1.0, 1.0, 2.0, 2.0, 2.0, 0.01]
+
+
+@pytest.mark.forbidden("debug_infs")
+def test_delayed_scaling_leaves_infinities_out():
+    state = float8.DelayedScaling.of(steps=3)
+    for _ in range(3):
+        _, state = state.quantize(rnp.array([4.48]))
     assert state.seen(rnp.array([rnp.inf])).history.tolist() == pytest.approx([4.48] * 3)
 
 

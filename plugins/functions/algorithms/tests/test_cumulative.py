@@ -64,6 +64,7 @@ def test_messages():
 TIES = np.array([[1 + 2j, 3 - 1j, 0.5, 2], [1 + 3j, 3 - 2j, 0.5 - 1j, complex("nan")]], np.complex64)
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.parametrize("name, of", [("cummax", np.maximum), ("cummin", np.minimum)])
 def test_complex_numbers_go_by_their_real_parts_first(name, of):
     found, wanted = getattr(lax, name)(device_array(TIES), 1), of.accumulate(TIES, 1)

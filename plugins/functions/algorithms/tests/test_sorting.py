@@ -38,6 +38,7 @@ def test_both_signs_of_nan_come_last():
     assert np.isnan(np.asarray(lax.sort(x))).tolist() == [False, False, True, True]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_complex_numbers_with_nan_come_last():
     """As in NumPy: those without, by the real part; then NaN in the imaginary, in the real one, in both."""
     nan, inf = np.nan, np.inf
@@ -57,6 +58,7 @@ def test_both_signs_of_nan_are_the_largest():
     assert np.asarray(places).tolist() == [0, 2, 3]
 
 
+@pytest.mark.forbidden("debug_nans")
 @pytest.mark.needs("float8_e5m2")
 @pytest.mark.parametrize("name", ["float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e5m2", "float8_e4m3fn"])
 def test_nan_is_the_largest_in_formats_without_a_negative_zero(name):

@@ -45,6 +45,7 @@ def test_the_kernel_against_plain_operations(mode):
     assert CALL in rb.jit(scaled_matmul).trace(*types).lower(platforms=("cuda",)).as_text()
 
 
+@pytest.mark.forbidden("debug_nans")  # some are beyond what the format of the scales holds
 def test_derivatives_of_scales():
     x, y, a, b = quantized("mxfp8")
     a, b = a.astype("float8_e4m3fn"), b.astype("float8_e4m3fn")

@@ -32,6 +32,14 @@ def test_all_end_when_one_fails(together):
     assert "rabbet launch: process 1 ended with exit status 7; all are ended" in said
 
 
+def test_a_process_that_a_signal_ended_is_said_to_be(together, tmp_path):
+    program = tmp_path / "ends_itself.py"
+    program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    status, said = launch(together, "-n", "1", program)
+    assert status == 128 + signal.SIGTERM
+    assert "rabbet launch: process 0 ended with exit status 143 (by SIGTERM); all are ended" in said
+
+
 def test_elastic(together, tmp_path):
     died = tmp_path / "died"
     status, said = launch(together, "-n", "3", "--elastic", together.programs / "elastic.py", died)
@@ -106,11 +114,12 @@ def pids_of(launched):
 
 
 def test_told_to_end(together):
-    with started_launch(together) as launched:
+    with started_launch(together, stderr=subprocess.PIPE) as launched:
         pids = pids_of(launched)
         launched.send_signal(signal.SIGTERM)
-        said, _ = launched.communicate(timeout=600)
+        said, why = launched.communicate(timeout=600)
     assert launched.returncode == 128 + signal.SIGTERM
+    assert "rabbet launch: it was sent SIGTERM; all are ended\n" in why
     assert said.count("told to end\n") == 2  # a child may be in the middle of another line
     assert all(eventually_gone(pid) for pid in pids)
 

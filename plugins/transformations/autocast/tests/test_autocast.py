@@ -119,6 +119,7 @@ def descent(rate=0.5):
     return lambda params: (), lambda g, state, params=None: (rb.tree.map(lambda x: -rate * x, g), state)
 
 
+@pytest.mark.forbidden("debug_nans")
 def test_loss_scaling_leaves_bad_steps_out_and_grows_after_good_ones():
     init, update = loss_scaling(descent(), initial=8.0, period=2)
     state = init({"w": W})

@@ -106,6 +106,7 @@ def test_loops():
     assert message(counted, 9.0) is None
 
 
+@pytest.mark.forbidden("debug_nans")
 def test_branches():
     def fn(x):
         return lax.cond(x > 0, lambda x: x, lambda x: positive(x), x)
@@ -248,6 +249,7 @@ def test_checkify_in_checkify():
     assert message(inner, -1.0, errors=all_checks) is None
 
 
+@pytest.mark.forbidden("debug_nans")
 def test_an_error_is_handed_on():
     def fn(x):
         error, out = checkify.checkify(lambda x: positive(rnp.log(x)), errors=all_checks)(x)

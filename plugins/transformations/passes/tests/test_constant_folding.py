@@ -52,6 +52,7 @@ def test_what_changes_nothing_is_left_out(fn, aval):
     assert after.outvars == after.invars
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize(
     ("fn", "aval"),
     [

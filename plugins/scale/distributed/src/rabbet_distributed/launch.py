@@ -178,9 +178,12 @@ class Workers:
                     status = self.ended(rank)
                     if status:
                         return status
+            if self.signal is None:
+                return 0
+            self.say(f"it was sent {name_of(self.signal)}; all are ended")
+            return 128 + self.signal
         except BrokenPipeError:  # nobody reads what they say any more, as in `rabbet launch ... | head`
             return 128 + signal.SIGPIPE
-        return 128 + self.signal if self.signal is not None else 0
 
     def may_restart(self):
         """Whether something that failed is started again; counts how often."""
@@ -205,17 +208,17 @@ class Workers:
         self.drain(worker)
         # Until it is waited for, its number is nobody else's, and what it has started can be ended by that.
         self.finished.append(worker)
-        status = exit_status_of(worker)
+        status, how = exit_status_of(worker), how_ended(worker)
         if status == 0:
             return 0
         self.let_go(worker)
         if self.coordinator.has_died(within=MOMENT):
             return self.without_coordinator()  # which is why the process ended
         if self.may_restart():
-            self.say(f"process {rank} ended with exit status {status}; it is started again")
+            self.say(f"process {rank} {how}; it is started again")
             self.start(rank)
             return 0
-        self.say(f"process {rank} ended with exit status {status}; all are ended")
+        self.say(f"process {rank} {how}; all are ended")
         return status
 
     def let_go(self, worker):
@@ -347,6 +350,21 @@ def exit_status_of(worker):
     """The exit status as shells have it: 128 and the number of the signal that ended it."""
     state = state_of(worker)
     return state.si_status if state.si_code == os.CLD_EXITED else 128 + state.si_status
+
+
+def how_ended(worker):
+    """In words, how a process has ended."""
+    state, status = state_of(worker), exit_status_of(worker)
+    by = "" if state.si_code == os.CLD_EXITED else f" (by {name_of(state.si_status)})"
+    return f"ended with exit status {status}{by}"
+
+
+def name_of(number):
+    """``SIGTERM``, or ``signal 34`` where the number has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 __all__ = ["HELP", "add_arguments", "run"]
