@@ -1,26 +1,26 @@
 """Training steps of libraries written for JAX, under JAX and on Rabbet: import, first step, steady step.
 
-    python benchmarks/library_steps.py                      # all libraries, ratios of Rabbet to JAX
-    python benchmarks/library_steps.py equinox optax --pairs 9
-    python benchmarks/library_steps.py --rows    # processor time, as the rows of docs/jax_libraries.md
+    python benchmarks/library_steps.py                      # all programs, ratios of Rabbet to JAX
+    python benchmarks/library_steps.py equinox optax --pairs 5
+    python benchmarks/library_steps.py --rows               # as the rows of docs/jax_libraries.md
 
-Each run is a process of its own, the two frameworks in turns; a figure is the least over the runs, which a
-machine that has other work disturbs least, and a ratio that of two such figures: under 1.0 is faster. Of the
-steady steps a process tells the least mean of ten in a row, over three seconds. Processor time is
-that of all threads together. The folder of compiled programs is new for each process. The environment has the
-libraries, jax and Rabbet, as tox's `ecosystem` has.
+Each pair is a process of either framework; both live at once, and take turns for each round of steady steps,
+so that what else the machine does meets both. A round is the mean of some steps, each waited for. All figures
+but the import are processor time of all threads together, the least over the rounds and pairs; "quarter" is
+the ratio of the lower quartiles of the rounds; under 1.0 is faster. The folder of compiled programs is new
+for each process. The environment has the libraries, jax and Rabbet, as tox's `ecosystem` has; libraries that
+are not installed are left out.
 """
 
 import argparse
-import json
+import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
-STEADY, ROWS, SECONDS = 10, 30, 3.0
-FIGURES = ("import", "first step", "its processor time", "steady step", "its processor time")
+ROUNDS, FIRST, ROUND_SECONDS = 100, 5, 5e-3
 
 
 def optax_adamw():
@@ -135,6 +135,45 @@ def numpyro_density():
     return step, {"scale": jnp.array(1.0), "place": jnp.array(0.1)}
 
 
+def numpyro_regression():
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    x = jax.random.normal(jax.random.key(0), (200, 5))
+    y = x @ jnp.arange(5.0) + 0.1
+
+    def model(x, y):
+        weights = numpyro.sample("weights", dist.Normal(0, 1).expand([5]).to_event(1))
+        scale = numpyro.sample("scale", dist.HalfNormal(1))
+        numpyro.sample("y", dist.Normal(x @ weights, scale), obs=y)
+
+    return model, (x, y)
+
+
+def numpyro_svi():
+    import jax
+    import numpyro
+
+    model, data = numpyro_regression()
+    guide = numpyro.infer.autoguide.AutoNormal(model)
+    svi = numpyro.infer.SVI(model, guide, numpyro.optim.Adam(1e-2), numpyro.infer.Trace_ELBO())
+    update = jax.jit(svi.update)
+    return lambda state: update(state, *data)[0], svi.init(jax.random.key(1), *data)
+
+
+def numpyro_nuts():
+    import jax
+    import numpyro
+
+    model, data = numpyro_regression()
+    kernel = numpyro.infer.NUTS(model)
+    state = kernel.init(jax.random.key(1), 100, None, data, {})
+    step = jax.jit(lambda state: kernel.sample(state, data, {}))
+    return step, state, 120  # steps that adapt
+
+
 def diffrax_gradient():
     import diffrax
     import jax
@@ -157,82 +196,103 @@ PROGRAMS = {
     "haiku": haiku_network,
     "flax-linen": flax_linen_network,
     "flax-nnx": flax_nnx_network,
-    "numpyro": numpyro_density,
+    "numpyro-density": numpyro_density,
+    "numpyro-svi": numpyro_svi,
+    "numpyro-nuts": numpyro_nuts,
     "diffrax": diffrax_gradient,
 }
-IMPORTED = {"haiku": "haiku", "flax-linen": "flax.linen", "flax-nnx": "flax.nnx"}
+IMPORTED = {"flax-linen": "flax.linen", "flax-nnx": "flax.nnx"}
 
 
-def measure(name):
-    """In a process of its own: the figures of one program, printed as JSON."""
+def measure(framework, name):
+    """In a process of its own: the figures of the beginning, and then one for each line read."""
     started = time.perf_counter()
-    __import__(IMPORTED.get(name, name))
+    if framework == "rabbet":  # not by its command: jaxlib notes who calls, and more callers take longer
+        import rabbet_jax
+
+        rabbet_jax.install()
+    __import__(IMPORTED.get(name, name.partition("-")[0]))
     import jax
 
-    imported = time.perf_counter()
-    step, state = PROGRAMS[name]()
+    imported = time.perf_counter() - started
+    step, state, *warm = PROGRAMS[name]()
     jax.block_until_ready(state)
-    before, used = time.perf_counter(), time.process_time()
-    state = jax.block_until_ready(step(state))
-    first, used = time.perf_counter() - before, time.process_time() - used
-    steady, spent = [], []
-    ends = time.perf_counter() + SECONDS
-    while len(steady) < ROWS or time.perf_counter() < ends:
-        begun, spending = time.perf_counter(), time.process_time()
-        for _ in range(STEADY):
+
+    def steps(state, count):
+        begun = time.process_time()
+        for _ in range(count):
             state = jax.block_until_ready(step(state))
-        steady.append((time.perf_counter() - begun) / STEADY)
-        spent.append((time.process_time() - spending) / STEADY)
-    print(json.dumps([imported - started, first, used, min(steady), min(spent)]))
+        return state, time.process_time() - begun
+
+    state, first = steps(state, 1)
+    state, _ = steps(state, *warm or [5])
+    state, few = steps(state, 5)
+    count = int(min(500, max(5, ROUND_SECONDS / max(few / 5, 1e-6))))
+    print(imported, first, flush=True)
+    while sys.stdin.readline() == "round\n":
+        state, spent = steps(state, count)
+        print(spent / count, flush=True)
 
 
-def run(name, command):
-    """One process: its figures."""
+def process(framework, name, cache):
+    """One process that measures."""
+    settings = {"RABBET_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return subprocess.Popen(
+        [sys.executable, __file__, "--measure", framework, name],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **settings},
+    )  # fmt: skip
+
+
+def pair(name, rounds):
+    """Import, first step and steady steps of Rabbet and of JAX."""
+    found = []
     with tempfile.TemporaryDirectory() as cache:
-        environment = {
-            **os.environ,
-            "RABBET_CACHE_DIR": cache,
-            "JAX_PLATFORMS": "cpu",
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
-        ran = subprocess.run(
-            [sys.executable, *command, __file__, "--measure", name],
-            capture_output=True, text=True, check=True, env=environment,
-        )  # fmt: skip
-    return json.loads(ran.stdout.splitlines()[-1])
-
-
-def row(name, pairs):
-    """A row of the page: processor time of the first step in ms, and of a steady one in microseconds."""
-    cells = [name]
-    for i, scale in ((2, 1e3), (4, 1e6)):
-        here, there = (min(pair[side][i] for pair in pairs) for side in (0, 1))
-        cells += [f"{there * scale:.1f}", f"{here * scale:.1f}", f"{here / there:.2f}"]
-    return f"| {' | '.join(cells)} |"
+        processes = []
+        for framework in ("rabbet", "jax"):  # one after the other
+            processes.append(process(framework, name, cache))
+            imported, first = map(float, processes[-1].stdout.readline().split())
+            found.append((imported, first, []))
+        for turn in range(FIRST + rounds):
+            for one, (_, _, steady) in zip(processes, found, strict=True):
+                one.stdin.write("round\n")
+                figure = float(one.stdout.readline())
+                if turn >= FIRST:
+                    steady.append(figure)
+        for one in processes:
+            one.communicate("end\n")
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("libraries", nargs="*", help=", ".join(PROGRAMS))
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--rows", action="store_true", help="rows of a table: processor time")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("programs", nargs="*", help=", ".join(PROGRAMS))
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--rows", action="store_true", help="rows of a table")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        measure(args.measure)
+        measure(*args.measure)
         return
-    if not args.rows:
-        print(f"{'library':12} " + " ".join(f"{figure:>26}" for figure in FIGURES))
-    for name in args.libraries or PROGRAMS:
-        pairs = [(run(name, ["-m", "rabbet_jax"]), run(name, [])) for _ in range(args.pairs)]
-        if args.rows:
-            print(row(name, pairs), flush=True)
+    before = os.getloadavg()[0]
+    between, edge = (" | ", ("| ", " |")) if args.rows else ("  ", ("", ""))
+    heads = ("import", "first step, ms: JAX", "Rabbet", "ratio", "step, µs: JAX", "Rabbet", "ratio")
+    print(edge[0] + between.join(("program", *heads, "quarter")) + edge[1])
+    if args.rows:
+        print("|" + "---|" * (len(heads) + 2))
+    for name in args.programs or PROGRAMS:
+        if importlib.util.find_spec(IMPORTED.get(name, name).partition(".")[0].partition("-")[0]) is None:
             continue
-        columns = []
-        for i in range(len(FIGURES)):
-            here, there = (min(pair[side][i] for pair in pairs) for side in (0, 1))
-            columns.append(f"{here * 1e3:9.2f} / {there * 1e3:9.2f} {here / there:4.2f}")
-        print(f"{name:12} " + " ".join(columns), flush=True)
+        pairs = [pair(name, args.rounds) for _ in range(args.pairs)]
+        here, there = zip(*pairs, strict=True)
+        imports, firsts = ([min(one[i] for one in side) for side in (there, here)] for i in (0, 1))
+        rounds = [sorted(x for one in side for x in one[2]) for side in (there, here)]
+        steady, quarter = [one[0] for one in rounds], [one[len(one) // 4] for one in rounds]
+        cells = [f"{name:16}", f"{imports[1] / imports[0]:.2f}"]
+        cells += [f"{firsts[0] * 1e3:.0f}", f"{firsts[1] * 1e3:.0f}", f"{firsts[1] / firsts[0]:.2f}"]
+        cells += [f"{steady[0] * 1e6:.1f}", f"{steady[1] * 1e6:.1f}", f"{steady[1] / steady[0]:.2f}"]
+        print(edge[0] + between.join([*cells, f"{quarter[1] / quarter[0]:.2f}"]) + edge[1], flush=True)
+    print(f"load of the machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after", file=sys.stderr)
 
 
 if __name__ == "__main__":

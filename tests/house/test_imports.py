@@ -159,6 +159,9 @@ LOOK_INSIDE = {
     "plugins/tooling/native/tests/test_captured_arrays_and_loops.py": (
         "rabbet.runtime.arrays.callback_errors", "rabbet.runtime.execution.interruptible"
     ),
+    "plugins/tooling/native/tests/test_lent_memory.py": (
+        "rabbet.runtime.arrays.transfer_guards", "rabbet.runtime.jaxlib.adapter"
+    ),
     "plugins/tooling/native/tests/test_unread_numpy_arrays.py": ("rabbet.runtime.jaxlib.adapter",),
     "plugins/transformations/jit/tests/test_ahead_of_time.py": ("rabbet.runtime.arrays.memory_report",),
     "plugins/transformations/jit/tests/test_explain.py": ("rabbet.runtime.platforms.hook_calls",),

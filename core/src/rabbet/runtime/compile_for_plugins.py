@@ -11,6 +11,7 @@ from rabbet.lowering import custom_calls
 from rabbet.lowering.module import ModuleText
 from rabbet.program.context import context
 from rabbet.program.jaxpr import Jaxpr
+from rabbet.runtime.arrays import values
 from rabbet.runtime.caching.machine_fingerprint import host_fingerprint
 from rabbet.runtime.caching.shared_programs import Loaded
 from rabbet.runtime.compilation import program
@@ -151,6 +152,8 @@ def call_by_placements(
       (Array(-3., dtype=float32), Array(-3., dtype=float32), 1)
     """
     if offered is not None:
+        if offered.get("later") is not None:
+            offered = {**offered, "lend": values.lend}
         parts = frames.FrameParts(
             function, programs, config.values, EVALUATION, traced, slowly, of_others, of_trees, **offered
         )

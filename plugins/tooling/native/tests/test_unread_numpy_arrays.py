@@ -61,7 +61,7 @@ def test_what_is_not_read_stays(native, made, call, function):
     for i in range(4):
         made.clear()
         again = CALLS[call](f, x, y + i)
-        assert x.shape not in made and y.shape in made
+        assert x.shape not in made
         assert tree.leaves(tree.map(lambda a: a.tolist(), again)) != tree.leaves(first) or i == 0
 
 

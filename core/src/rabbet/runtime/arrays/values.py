@@ -91,6 +91,7 @@ def host_value(host: np.ndarray, aval: ShapedArray) -> tuple[Any, ...]:
 
 # Where NumPy arrays go in which nothing is to be converted, by (dtype, shape, device, enable_x64).
 MOST_KINDS = 2048
+MOST_LENT = 1 << 16  # bytes
 _as_they_are: dict = {}
 
 
@@ -117,6 +118,23 @@ def put_later(x: np.ndarray, device: Device | DescribedDevice) -> Later | None:
     if spec is None or spec.aval.dtype is not x.dtype or config.transfer_guard_host_to_device is not None:
         return None
     return Later(x, spec)
+
+
+def lend(spec: Any) -> tuple[Any, memoryview] | None:
+    """Memory of the host that programs read as an array of this placement: ``(raw, bytes)``. Who copies a
+    NumPy array there need not put it on the device; what it holds has to stay until the program is done.
+
+    None where the device has memory of its own, where putting it there takes little beside the copy, and
+    where somebody is told of transfers.
+    """
+    size = math.prod(spec.aval.shape) * spec.aval.dtype.itemsize
+    if not 0 < size <= MOST_LENT or spec.device.platform != "cpu" or transfer_guards.wanted:
+        return None
+    room = np.zeros(size + 64, np.uint8)  # of which XLA takes as it is what begins at a multiple of 64
+    room = room[-room.ctypes.data % 64 :][:size]
+    host = room.view(spec.aval.dtype).reshape(spec.aval.shape)
+    raw = adapter.put(host, spec.aval, spec.device.raw, spec.sharding, private=True)
+    return (raw, room.data) if np.shares_memory(room, raw_values.to_numpy(raw)) else None
 
 
 def put_as_before(x: np.ndarray, device: Device | DescribedDevice) -> Value | None:

@@ -52,6 +52,9 @@ class FrameParts(NamedTuple):
       unread: the places of NumPy arrays among the leaves of calls that some program did not read. What
         ``later`` makes of one has a ``spec``, and the ``array`` and its ``raw`` when they are asked for; only
         the program of a ``reading`` may get it. None where everything is converted.
+      lend: ``(spec)`` of such a one gives a raw array and the bytes of its memory, or None: a frame may copy
+        the NumPy array there and run a program on that, again and again, each time when the program before
+        is done. None where everything is converted.
       context: has the ``interpreter`` of the thread.
 
     What offers a frame has an attribute ``parts_version``, that of the ``FrameParts`` for which it was
@@ -79,10 +82,11 @@ class FrameParts(NamedTuple):
     converted: frozenset[type] = frozenset()
     unread: set[int] | None = None
     later: Callable[..., Any] | None = None
+    lend: Callable[[Any], Any] | None = None
     context: Any = context
 
 
-VERSION = 2
+VERSION = 3
 """Of ``FrameParts``: count on where what was written for the parts before would go wrong with these."""
 FrameParts.version = VERSION  # type: ignore[attr-defined]
 

@@ -23,7 +23,7 @@ __all__ = ["frame", "is_compiled"]
 
 TUPLE, LIST, DICT, NOTHING, NAMED, FIELDS, CUSTOM = range(7)  # as in _arrays.h
 LEAF = tree.structure(0)
-PARTS = 2  # the version of FrameParts for which all of this was written
+PARTS = 3  # the version of FrameParts for which all of this was written
 
 
 def frame(parts: FrameParts) -> Any:

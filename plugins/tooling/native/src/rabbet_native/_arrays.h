@@ -4,6 +4,8 @@
 #include <structmember.h>
 
 #define FEW 32         /* leaves that need no memory of their own */
+#define MOST_LENT 8    /* NumPy arrays of a call in memory that is lent */
+#define MOST_MISSED 8  /* then a frame puts NumPy arrays on the device always */
 #define MOST_SHAPES 8  /* structures that are tried one by one */
 #define MOST_CALLING 2 /* of those, with classes whose users take them apart */
 
@@ -94,13 +96,17 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees;
-    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *unread, *later, *put_off, *convert, *converted;
+    PyObject *trees, *named, *fixed, *by_count, *names, *tree_shapes, *named_shapes, *unread, *later, *put_off;
+    PyObject *lend, *lent, *whole, *convert, *converted;
+    int missed; /* how often, one after the other, what was lent was of no use */
 } Frame;
 
 typedef struct {
     PyObject **at; /* arrays, or what `later` made, each with a reference */
     Py_ssize_t count, room;
     PyObject *few[FEW];
+    PyObject *lent[MOST_LENT]; /* what `lent` of the frame has, while a program runs on it */
+    Py_ssize_t places[MOST_LENT], lent_count;
 } Leaves;
 
 static void leaves_clear(Leaves *leaves)
@@ -112,6 +118,8 @@ static void leaves_clear(Leaves *leaves)
         PyMem_Free(leaves->at);
     leaves->at = leaves->few;
     leaves->room = FEW;
+    while (leaves->lent_count > 0)
+        Py_DECREF(leaves->lent[--leaves->lent_count]);
 }
 
 static int leaves_more(Leaves *leaves)
@@ -211,6 +219,7 @@ static PyObject *put_off(Frame *f, PyObject *place, PyObject *x)
             SLOT(made, at_later_spec) = Py_NewRef(PyTuple_GET_ITEM(before, PLACEMENT));
         }
         Py_DECREF(before);
+        f->missed += same == 0;
     }
     if (made == NULL && !PyErr_Occurred()) {
         made = PyObject_CallOneArg(f->later, x);
@@ -222,13 +231,21 @@ static PyObject *put_off(Frame *f, PyObject *place, PyObject *x)
     return made;
 }
 
-/* The place of the next leaf, where this is a NumPy array at one which some program does not read: 1, 0, -1. */
+/* The place of the next leaf, where this is a NumPy array at one which some program does not read, or for which
+   memory is lent: 1, 0, -1. */
 static int is_read_later(Frame *f, Leaves *leaves, PyObject *x, PyObject **place)
 {
-    if (f->unread == Py_None || PySet_GET_SIZE(f->unread) == 0 || strcmp(Py_TYPE(x)->tp_name, "numpy.ndarray") != 0)
+    int lends = f->lend != Py_None && f->missed < MOST_MISSED;
+    if (f->unread == Py_None || (PySet_GET_SIZE(f->unread) == 0 && !lends) ||
+        strcmp(Py_TYPE(x)->tp_name, "numpy.ndarray") != 0)
         return 0;
     *place = PyLong_FromSsize_t(leaves->count);
-    return *place == NULL ? -1 : PySet_Contains(f->unread, *place);
+    int is_later = *place == NULL ? -1 : PySet_Contains(f->unread, *place);
+    if (is_later == 0 && lends) {
+        int is_whole = PySet_Contains(f->whole, *place);
+        is_later = is_whole < 0 ? -1 : !is_whole;
+    }
+    return is_later;
 }
 
 /* Add an array, or what is made of a number: 1; 0 for anything else; -1 with an exception. */
@@ -296,8 +313,11 @@ static PyObject *look_up(Frame *f, PyObject *programs, Leaves *leaves)
     PyObject *found = PyDict_GetItemWithError(programs, key);
     Py_XINCREF(found);
     Py_DECREF(key);
-    if (found == NULL) /* perhaps since the devices are others */
+    if (found == NULL) { /* perhaps since the devices are others */
         PyDict_Clear(f->put_off);
+        PyDict_Clear(f->lent);
+        PySet_Clear(f->whole);
+    }
     return found;
 }
 

@@ -11,7 +11,7 @@
 #include "_donations.h"
 
 /* Run a program on arrays: `found` is a `Known` of rabbet.runtime.execution.dispatch. */
-static PyObject *run(PyObject *found, Leaves *leaves)
+static PyObject *run(Frame *f, PyObject *found, Leaves *leaves)
 {
     PyObject *captured = NULL, *reading = NULL, *donating = NULL, *arrays = NULL, *known = found, *kept = NULL;
     PyObject *out = NULL;
@@ -48,8 +48,6 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         else
             reading = NULL;
     }
-    if (kept == NULL && all_there(leaves) < 0)
-        goto end;
     PyObject *execute = PyTuple_GET_ITEM(known, 0), *handlers = PyTuple_GET_ITEM(known, 1);
     PyObject *spec = PyTuple_GET_ITEM(known, 2);
     int many = execute == Py_None, last = 0;
@@ -58,7 +56,7 @@ static PyObject *run(PyObject *found, Leaves *leaves)
             execute = PyTuple_GET_ITEM(handlers, 0);
             handlers = PyTuple_GET_ITEM(handlers, 1);
         }
-        PyObject *raws = raws_of(arrays, leaves, kept), *results = NULL;
+        PyObject *raws = raws_of(f, arrays, leaves, kept), *results = NULL;
         PyObject *given = raws == NULL ? NULL : executed(execute, raws, &last);
         Py_XDECREF(raws);
         if (given != NULL) {
@@ -69,6 +67,8 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         if (results != NULL) {
             if (!PyList_CheckExact(results))
                 PyErr_SetString(PyExc_SystemError, "results of a program that are no list");
+            else if (keep_lent(f, leaves, results) < 0)
+                ;
             else if (many)
                 out = results_of(spec, results);
             else if (PyList_GET_SIZE(results) > 0)
@@ -85,7 +85,7 @@ static PyObject *run(PyObject *found, Leaves *leaves)
         if (last || !another_way()) /* else run it again: it says what is wrong with the arguments */
             goto end;
     }
-    PyObject *list = as_list(leaves);
+    PyObject *list = kept == NULL && all_there(leaves) < 0 ? NULL : as_list(leaves);
     if (list != NULL) {
         out = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 3), list);
         Py_DECREF(list);
@@ -178,7 +178,7 @@ static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObjec
         }
     }
     if (known > 0 && found != NULL)
-        out = run(found, &leaves);
+        out = run(f, found, &leaves);
     else if (known >= 0 || another_way())
         out = given.pair || known > 0 ? slowly(f, args, count, names) : of_others(f, args, count);
     leaves_clear(&leaves);
@@ -198,15 +198,15 @@ static PyObject *frame_call(PyObject *self, PyObject *const *args, size_t count,
 
 static char *fields[] = {"programs", "settings", "context", "evaluation", "traced", "slowly", "of_others", "of_trees",
                          "trees", "named", "fixed", "split", "convert", "converted",
-                         "unread", "later", NULL};
+                         "unread", "later", "lend", NULL};
 
 static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *programs, *settings, *context, *evaluation, *traced, *slowly, *of_others, *of_trees, *trees, *named;
-    PyObject *fixed, *split, *convert, *converted, *unread, *later;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOOOO!OO", fields, &PyDict_Type, &programs, &settings,
+    PyObject *fixed, *split, *convert, *converted, *unread, *later, *lend;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOOOOOOOOOO!OOO", fields, &PyDict_Type, &programs, &settings,
                                      &context, &evaluation, &traced, &slowly, &of_others, &of_trees, &trees, &named,
-                                     &fixed, &split, &convert, &PyFrozenSet_Type, &converted, &unread, &later))
+                                     &fixed, &split, &convert, &PyFrozenSet_Type, &converted, &unread, &later, &lend))
         return NULL;
     if (array_type == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "Frame: setup(...) comes first");
@@ -229,12 +229,16 @@ static PyObject *frame_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->fixed = Py_NewRef(fixed);
     f->unread = Py_NewRef(PySet_Check(unread) ? unread : Py_None);
     f->later = Py_NewRef(later);
+    f->lend = Py_NewRef(later == Py_None || f->unread == Py_None ? Py_None : lend);
     f->convert = Py_NewRef(convert);
     f->converted = Py_NewRef(converted);
     f->tree_shapes = shapes_of(trees);
     f->named_shapes = shapes_of(named);
     f->put_off = PyDict_New();
-    int whole = f->tree_shapes != NULL && f->named_shapes != NULL && f->put_off != NULL;
+    f->lent = PyDict_New();
+    f->whole = PySet_New(NULL);
+    int whole = f->tree_shapes != NULL && f->named_shapes != NULL && f->put_off != NULL && f->lent != NULL &&
+                f->whole != NULL;
     if (whole && fixed != Py_None) {
         f->by_count = PyObject_GetAttrString(split, "by_count");
         f->names = f->by_count == NULL ? NULL : PyObject_GetAttrString(split, "names");
@@ -368,7 +372,7 @@ PyMODINIT_FUNC PyInit__frames(void)
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&frame_spec);
     if (module == NULL || type == NULL || PyModule_AddObject(module, "Frame", type) < 0 ||
-        PyModule_AddIntConstant(module, "PARTS", 2) < 0) /* as in __init__.py */
+        PyModule_AddIntConstant(module, "PARTS", 3) < 0) /* as in __init__.py */
         return NULL;
     return module;
 }

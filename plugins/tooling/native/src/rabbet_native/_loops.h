@@ -36,9 +36,26 @@ static int all_there(Leaves *leaves)
     return 0;
 }
 
-static int put_raw(PyObject *list, Py_ssize_t at, PyObject *array)
+/* Whether `x.name()`, or without a call `x.name`, is true: 1, 0, -1. */
+static int says(PyObject *x, PyObject *name, int is_method)
 {
-    PyObject *raw = Py_TYPE(array) != array_type ? PyObject_GetAttr(array, s_raw) : Py_XNewRef(SLOT(array, at_raw));
+    PyObject *answer = is_method ? PyObject_CallMethodNoArgs(x, name) : PyObject_GetAttr(x, name);
+    if (answer == NULL)
+        return -1;
+    int is_true = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    return is_true;
+}
+
+#include "_lending.h"
+
+static int put_raw(PyObject *list, Py_ssize_t at, PyObject *array, Frame *f, Leaves *leaves, Py_ssize_t leaf)
+{
+    PyObject *raw = NULL;
+    if (Py_TYPE(array) == array_type)
+        raw = Py_XNewRef(SLOT(array, at_raw));
+    else if ((raw = lent_raw(f, leaves, leaf)) == NULL && !PyErr_Occurred())
+        raw = PyObject_GetAttr(array, s_raw);
     if (raw == NULL && PyErr_Occurred())
         return -1;
     PyList_SET_ITEM(list, at, raw == NULL ? Py_NewRef(Py_None) : raw);
@@ -66,7 +83,7 @@ static int is_reading(PyObject *x, Py_ssize_t count)
 
 /* A list of the raw arrays of what was captured, a tuple or NULL, and of arguments; of those that `kept` has the
    places of, where that is not NULL. */
-static PyObject *raws_of(PyObject *captured, Leaves *leaves, PyObject *kept)
+static PyObject *raws_of(Frame *f, PyObject *captured, Leaves *leaves, PyObject *kept)
 {
     Py_ssize_t first = captured == NULL ? 0 : PyTuple_GET_SIZE(captured);
     PyObject *raws = PyList_New(kept == NULL ? first + leaves->count : PyTuple_GET_SIZE(kept));
@@ -74,7 +91,8 @@ static PyObject *raws_of(PyObject *captured, Leaves *leaves, PyObject *kept)
         return NULL;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); i++) {
         Py_ssize_t place = kept == NULL ? i : PyLong_AsSsize_t(PyTuple_GET_ITEM(kept, i));
-        if (put_raw(raws, i, place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first]) < 0) {
+        PyObject *array = place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first];
+        if (put_raw(raws, i, array, f, leaves, place - first) < 0) {
             Py_DECREF(raws);
             return NULL;
         }
@@ -95,17 +113,6 @@ static int is_steady(PyObject *parts)
            PyMemoryView_GET_BUFFER(PART(GOES_ON))->len == 2 && !PyMemoryView_GET_BUFFER(PART(GOES_ON))->readonly &&
            PyLong_Check(PART(THREAD)) && PyList_CheckExact(PART(STATE)) && PyList_GET_SIZE(PART(STATE)) == 2 &&
            PyList_CheckExact(PART(SEEN));
-}
-
-/* Whether `x.name()`, or without a call `x.name`, is true: 1, 0, -1. */
-static int says(PyObject *x, PyObject *name, int is_method)
-{
-    PyObject *answer = is_method ? PyObject_CallMethodNoArgs(x, name) : PyObject_GetAttr(x, name);
-    if (answer == NULL)
-        return -1;
-    int is_true = PyObject_IsTrue(answer);
-    Py_DECREF(answer);
-    return is_true;
 }
 
 /* Whether the program begins on this thread and at once: 1, 0, -1. */
