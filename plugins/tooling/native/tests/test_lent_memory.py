@@ -20,6 +20,8 @@ def ones(*shape):
 def compiled():
     if not rabbet_native.is_compiled():
         pytest.skip("there is no library for this Python")
+    with rb.config.override(native=True):
+        yield
 
 
 @pytest.fixture
