@@ -182,3 +182,11 @@ def test_every_core_dtype_has_an_aval():
         aval = ShapedArray((1,), name)
         assert aval.dtype == np.dtype(name)
         assert dtypes.mlir_name(aval.dtype) in aval.mlir
+
+
+def test_a_sharding_is_one_or_stands_for_one():
+    for wrong in ("x", (1,), object()):
+        with pytest.raises(ValueError, match="sharding must be a Sharding, a PartitionSpec or a Format, got"):
+            ShapeDtypeStruct((2,), "float32", sharding=wrong)
+    here = rb.device_put(1.0).sharding
+    assert ShapeDtypeStruct((2,), "float32", sharding=here).sharding is here

@@ -278,3 +278,10 @@ def test_loops_that_keep_few_states_are_some_packages(monkeypatch):
     monkeypatch.setattr(plugin_functions, "loops", lambda: ([Loops()], []))
     handed = lax.scan(None, 1, None, 5, checkpoint_every=2)
     assert handed == (1, (None, 5, False, {"every": 2, "checkpoints": None}))
+
+
+def test_unroll_is_whole():
+    for wrong in (1.5, "2"):
+        with pytest.raises(TypeError, match=r"fori_loop of .*unroll must be an integer, got"):
+            lax.fori_loop(0, 2, lambda i, c: c, 0.0, unroll=wrong)
+    assert float(lax.fori_loop(0, 3, lambda i, c: lax.add(c, 1.0), 0.0, unroll=True)) == 3

@@ -321,10 +321,6 @@ def _intern(
     return aval
 
 
-# Packages bring the classes of shardings, so core knows only what is surely none.
-NO_SHARDINGS = (str, int, float, tuple, list, dict, set)
-
-
 @folded
 class ShapeDtypeStruct:
     """A shape and a dtype standing in for an array, as ``eval_shape`` takes and returns.
@@ -360,7 +356,9 @@ class ShapeDtypeStruct:
             )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
-        if isinstance(sharding, NO_SHARDINGS):
+        # The classes of shardings lie above: they cut shapes, or stand for what does.
+        knows = sharding is None or any(hasattr(type(sharding), a) for a in ("shard_shape", "__sharding__"))
+        if not knows:
             raise ValueError(
                 "ShapeDtypeStruct: sharding must be a Sharding, a PartitionSpec or a Format, got "
                 f"{sharding!r:.60}"

@@ -61,6 +61,31 @@ def dimension_of(size: Value) -> Any:
     return size if isinstance(size, SymbolicDimension) else operator.index(size)
 
 
+def whole_number(who: str, what: str, value: Any) -> int:
+    """An argument that counts something, as an int; no number is rounded.
+
+    Args:
+      who: the function, for the message.
+      what: the argument.
+      value: an int, or whatever Python takes for one (``__index__``): a NumPy integer, an array of one.
+
+    Raises:
+      TypeError: for anything else, 1.5 and 2.0 too.
+
+    Example:
+      >>> from rabbet.extend.shapes import whole_number
+      >>> whole_number("take_rows", "count", np.int64(3))
+      3
+      >>> whole_number("take_rows", "count", 1.5)
+      Traceback (most recent call last):
+        ...
+      TypeError: take_rows: count must be an integer, got float 1.5
+    """
+    if not hasattr(type(value), "__index__"):
+        raise TypeError(f"{who}: {what} must be an integer, got {type(value).__name__} {value!r:.60}")
+    return operator.index(value)
+
+
 def reach_of(item: Any, size: Any) -> Any:
     """What ``range(*item.indices(size))`` is for a slice of a symbolic dimension, or with symbolic bounds:
     the first position, how many, and the step.

@@ -279,3 +279,32 @@ def test_what_would_be_dense_is_refused(draw):
         with pytest.raises(sparse.DensifyError, match=r"dense array, .*\[3, 4\] of 48 bytes"):
             make()
     assert issubclass(sparse.DensifyError, NotImplementedError)
+
+
+def test_numbers_of_arguments_are_not_rounded(draw):
+    a = draw(3, 4)
+    x = sparse.BCOO.fromdense(a)
+    for call, argument in (
+        (lambda: sparse.bcoo_fromdense(a, nse=12.5), "nse"),
+        (lambda: sparse.bcoo_fromdense(a, n_batch=1.0), "n_batch"),
+        (lambda: sparse.bcsr_fromdense(a, nse=12.5), "nse"),
+        (lambda: sparse.csr_fromdense(a, nse=12.5), "nse"),
+        (lambda: sparse.eye(2.5), "N"),
+        (lambda: sparse.eye(2, k=0.5), "k"),
+        (lambda: sparse.empty((3.5,)), "shape"),
+        (lambda: sparse.empty((3,), nse=1.5), "nse"),
+        (lambda: sparse.random_bcoo(rb.random.key(0), (3, 3), nse=1.5), "nse"),
+        (lambda: sparse.bcoo_sum_duplicates(x, nse=1.5), "nse"),
+        (lambda: sparse.bcoo_concatenate([x, x], dimension=0.5), "dimension"),
+        (lambda: sparse.bcoo_reduce_sum(x, axes=(0.5,)), "axes"),
+        (lambda: sparse.bcoo_transpose(x, permutation=(1.0, 0)), "permutation"),
+        (lambda: sparse.bcoo_slice(x, start_indices=(0.5, 0), limit_indices=(2, 2)), "start_indices"),
+        (lambda: sparse.bcoo_update_layout(x, n_dense=0.5), "n_dense"),
+        (lambda: sparse.grad(lambda x: x.sum(), argnums=0.5), "argnums"),
+        (lambda: sparse.jacfwd(lambda x: x.sum(), argnums=None), "argnums"),
+    ):
+        with pytest.raises(TypeError, match=f"{argument} must be an integer, got"):
+            call()
+    with pytest.raises(TypeError, match="bcoo_reduce_sum: axes must be a sequence of integers, got 0"):
+        sparse.bcoo_reduce_sum(x, axes=0)
+    assert sparse.bcoo_fromdense(a, nse=np.int64(12)).nse == 12

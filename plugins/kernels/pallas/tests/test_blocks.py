@@ -242,7 +242,7 @@ WRONG = {
     "a spec for nothing": ({"in_specs": [BLOCK(4, 4)] * 2}, ValueError, "in_specs has 2 entries"),
     "a spec of something else": ({"in_specs": ["all"]}, ValueError, r"in_specs\[0\] is 'all'"),
     "an alias of nothing": ({"input_output_aliases": {1: 0}}, ValueError, "input_output_aliases has 1: 0"),
-    "a grid of floats": ({"grid": (1.5,)}, TypeError, "1.5 in the grid"),
+    "a grid of floats": ({"grid": (1.5,)}, TypeError, r"grid must be .* got \(1.5,\)"),
     "a size of zero": ({"in_specs": [BLOCK(0, 4)]}, ValueError, "block_shape has the size 0"),
     "scratch that is none": ({"scratch_shapes": ["f32"]}, TypeError, "memory is asked for by 'f32'"),
     "a spec beside a grid_spec": (

@@ -88,7 +88,7 @@ MISTAKES = {
         "result 0: the blocks of programs (0,) and (1,) overlap",
     ),
     "specs": (in_rows(outs=[ROWS, ROWS], out=[OUT]), ValueError, "out_specs has 2 entries"),
-    "a grid of floats": (in_rows(grid=8 / 4), TypeError, "2.0 in the grid"),
+    "a grid of floats": (in_rows(grid=8 / 4), TypeError, "computed or not, got 2.0"),
     "an axis": (
         whole(writing(lambda x: x[...] * pl.program_id(1))), ValueError, "program_id(1): the grid has 0",
     ),
@@ -112,3 +112,22 @@ def test_blocks_that_overlap_in_order():
     """Programs that run one after the other may: the last one counts."""
     out = in_rows(ins=[BY_TWO], outs=BY_TWO)()
     np.testing.assert_array_equal(out[:6], X[:6])
+
+
+def test_fields_of_a_grid_are_checked_where_they_are_given():
+    for fields, said in (
+        ({"grid": "nonsense"}, "grid must be an integer or a tuple of integers"),
+        ({"grid": (1.5,)}, "grid must be an integer"),
+        ({"grid": None}, "grid must be an integer"),
+        ({"in_specs": None}, "in_specs must be a tuple or a list"),
+        ({"in_specs": ROWS}, "in_specs must be a tuple or a list"),
+        ({"scratch_shapes": None}, "scratch_shapes must be a tuple, a list or a dict"),
+    ):
+        for make in (pl.GridSpec, lambda **f: tpu.PrefetchScalarGridSpec(1, **f)):
+            with pytest.raises(ValueError, match=f"GridSpec: {said}"):
+                make(**fields)
+    with pytest.raises(TypeError, match=r"num_scalar_prefetch must be an integer, got float 1\.5"):
+        tpu.PrefetchScalarGridSpec(1.5)
+    for ins, outs in (([None], ROWS), ([ROWS], None)):
+        with pytest.raises(ValueError, match=r"_specs(\[0\])? is None\n  to fix: a BlockSpec; BlockSpec\(\)"):
+            pl.pallas_call(copy, OUT, grid=2, in_specs=ins, out_specs=outs)(X)

@@ -162,3 +162,9 @@ def test_the_rule_is_found_inside_a_call_and_under_other_levels():
     assert float(fn(0.5)) == pytest.approx(np.sin(0.5))
     doubled = enclose(lambda x: enclose(fn)((x, x)).lo)
     assert [float(v) for v in doubled((0.0, 100.0))] == [-1.0, -1.0]
+
+
+def test_names_of_static_arguments_are_texts():
+    for make in (rb.custom_jvp, rb.custom_vjp):
+        with pytest.raises(TypeError, match="nondiff_argnames must be names, got 7"):
+            make(lambda x: x, nondiff_argnames=(7, 9))

@@ -60,3 +60,14 @@ def test_a_name_is_an_identity():
 def test_what_is_not_there():
     with pytest.raises(AttributeError):
         ad_checkpoint.no_such_name  # noqa: B018
+
+
+def test_static_numbers_name_arguments_of_the_call():
+    for numbers in (2, -3, (0, 7)):
+        f = ad_checkpoint.checkpoint(lambda x, n: lax.mul(x, float(n)), static_argnums=numbers)
+        with pytest.raises(ValueError, match=r"checkpoint of .*static_argnums has .*2 positional arguments"):
+            f(0.5, 3)
+    f = ad_checkpoint.checkpoint(lambda x, n: lax.mul(x, float(n)), static_argnums=-1)
+    assert float(f(0.5, 3)) == 1.5
+    named = ad_checkpoint.checkpoint(lambda x, n: lax.mul(x, float(n)), static_argnums=1, static_argnames="n")
+    assert float(named(0.5, n=3)) == 1.5

@@ -273,3 +273,17 @@ def test_one_device_may_be_named_beside_an_order():
         assert one.sharding == two.sharding == here
         np.testing.assert_array_equal(one, HOST + 1)
         np.testing.assert_array_equal(two, HOST * 2)
+
+
+def test_a_layout_is_of_integers():
+    for make, said in (
+        (lambda: Layout(5), "major_to_minor must be a sequence, such as"),
+        (lambda: Layout("ab"), "major_to_minor must be a sequence"),
+        (lambda: Layout((1.5, 0)), "an element of major_to_minor must be an integer, got float 1.5"),
+        (lambda: Layout((0, 1), (7, 9)), "a tile must be a sequence"),
+        (lambda: Layout((0, 1)).update(major_to_minor=None), "major_to_minor must be a sequence"),
+    ):
+        with pytest.raises(TypeError, match=f"Layout: {said}"):
+            make()
+    assert Layout([1, 0], [[8, 2]]) == Layout((1, 0), ((8, 2),))
+    assert Layout((1, 0)).update(major_to_minor=(0, 1)) == Layout((0, 1))

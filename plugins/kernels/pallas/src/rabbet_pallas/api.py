@@ -11,7 +11,15 @@ from rabbet.extend.primitive import ShapedArray
 from rabbet.extend.transform import typeof
 
 from rabbet_pallas import blocks, checking, interpreting, program_ids, programs, trees
-from rabbet_pallas.block_specs import BlockSpec, GridSpec, MemoryRef, MemorySpace, NoBlockSpec, no_block_spec
+from rabbet_pallas.block_specs import (
+    BlockSpec,
+    GridSpec,
+    MemoryRef,
+    MemorySpace,
+    NoBlockSpec,
+    check_fields,
+    no_block_spec,
+)
 from rabbet_pallas.calls import Call
 from rabbet_pallas.debugging import poisons
 from rabbet_pallas.memory import type_of
@@ -66,7 +74,9 @@ def pallas_call(
       >>> pl.pallas_call(add, rb.typeof(x), grid=3, in_specs=[block, block], out_specs=block)(x, x)
       Array([ 0,  2,  4,  6,  8, 10], dtype=int32)
     """
+    called = name or name_of(kernel)
     if grid_spec is None:
+        check_fields(f"kernel {called!r}", grid, in_specs, scratch_shapes)
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     elif (
         grid != ()
@@ -81,7 +91,6 @@ def pallas_call(
         "params": compiler_params, "cost": cost_estimate, "debug": bool(debug), "interpret": interpret,
         "metadata": tuple(sorted((metadata or {}).items())),
     }  # fmt: skip
-    called = name or name_of(kernel)
 
     @folded
     def wrapped(*args):

@@ -5,7 +5,9 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from rabbet.errors import ArgumentError
 from rabbet.extend.primitive import ShapedArray
+from rabbet.extend.shapes import whole_number
 
 
 class MemorySpace(enum.Enum):
@@ -245,6 +247,9 @@ class GridSpec:
     scratch_shapes: Any = ()
     num_scalar_prefetch = 0
 
+    def __post_init__(self):
+        check_fields(type(self).__name__, self.grid, self.in_specs, self.scratch_shapes)
+
 
 @dataclasses.dataclass
 class PrefetchScalarGridSpec:
@@ -261,6 +266,36 @@ class PrefetchScalarGridSpec:
     in_specs: Any = no_block_spec
     out_specs: Any = no_block_spec
     scratch_shapes: Any = ()
+
+    def __post_init__(self):
+        self.num_scalar_prefetch = whole_number(
+            type(self).__name__, "num_scalar_prefetch", self.num_scalar_prefetch
+        )
+        check_fields(type(self).__name__, self.grid, self.in_specs, self.scratch_shapes)
+
+
+def check_fields(who, grid, in_specs, scratch_shapes):
+    """Refuse a grid, specs or scratch that can be none, before there are arrays.
+
+    Raises:
+      ArgumentError: says which field, and what it takes.
+    """
+    sizes = grid if isinstance(grid, (list, tuple)) else (grid,)
+    if not all(hasattr(n, "shape") or hasattr(type(n), "__index__") for n in sizes):
+        raise ArgumentError(
+            f"{who}: grid must be an integer or a tuple of integers, computed or not, got {grid!r:.60}\n"
+            "  to fix: // instead of / for a number of blocks"
+        )
+    if not isinstance(in_specs, (list, tuple, NoBlockSpec)):
+        raise ArgumentError(
+            f"{who}: in_specs must be a tuple or a list, with one entry for each operand, got "
+            f"{in_specs!r:.60}\n  to fix: leave it out for whole arrays"
+        )
+    if not isinstance(scratch_shapes, (list, tuple, dict)):
+        raise ArgumentError(
+            f"{who}: scratch_shapes must be a tuple, a list or a dict of memory such as "
+            f"tpu.VMEM((8, 128), 'float32'), got {scratch_shapes!r:.60}\n  to fix: () for none"
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,13 +21,13 @@ def spread(specs, arrays, path):
     Args:
       path: what the trees are called in messages.
     """
-    if specs is None or isinstance(specs, (BlockSpec, NoBlockSpec)):
+    if isinstance(specs, (BlockSpec, NoBlockSpec)):
         spec = specs if isinstance(specs, BlockSpec) else BlockSpec()
         return [spec] * len(tree.leaves(arrays))
     if arrays is None:
         return []
-    if tree.structure(specs) == tree.structure(0):
-        raise ValueError(f"{path} is {specs!r:.60}\n  to fix: a BlockSpec, or None for the whole array")
+    if specs is None or tree.structure(specs) == tree.structure(0):
+        raise ValueError(f"{path} is {specs!r:.60}\n  to fix: a BlockSpec; BlockSpec() for the whole array")
     (inner, root), (values, wanted) = children(specs), children(arrays)
     if root != wanted or len(inner) != len(values):
         raise ValueError(

@@ -49,6 +49,13 @@ class RuledFunction:
             (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         )
 
+        for name in self.nondiff_argnames:
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"{type(self).__name__} of {describe_function(fun)}: nondiff_argnames must be names, got "
+                    f"{name!r:.60}"
+                )
+
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 

@@ -152,7 +152,8 @@ def as_addends(x, mesh, unreduced, reduced):
     concrete = concrete_mesh(mesh, x)
     if concrete is None:
         return x
-    spec = PartitionSpec(*entries_of(typeof(x)), unreduced=unreduced, reduced=reduced)
+    sums, said = frozenset(unreduced), frozenset(reduced)
+    spec = PartitionSpec(*entries_of(typeof(x)), unreduced=sums, reduced=said)
     return device_put(x, NamedSharding(concrete, spec))
 
 

@@ -136,7 +136,13 @@ def _remade(partitions, unreduced, reduced):
 
 def _axes(given, word):
     """A set of axes, of the argument called ``word``."""
-    names = frozenset((given,) if isinstance(given, str) else given)
+    if not isinstance(given, (set, frozenset)):
+        shown = "{" + repr(given) + "}" if isinstance(given, str) else "{...}"
+        raise ArgumentError(
+            f"PartitionSpec: {word} must be a set or frozenset of names of axes, got {given!r:.60}\n"
+            f"  to fix: {word}={shown}"
+        )
+    names = frozenset(given)
     if None in names:
         raise ArgumentError(f"PartitionSpec: {word} holds names of axes, got None")
     return names

@@ -235,3 +235,14 @@ def test_a_mesh_that_is_set_may_say_where_everything_is_computed():
     with rb.set_mesh(mesh):
         assert rb.jit(lambda: rb.numpy.ones(4))().sharding.device_set == {rb.devices()[0]}
     assert rb.typeof(outside).sharding.mesh.empty
+
+
+def test_what_a_mesh_is_made_of():
+    for word in ("unreduced", "reduced"):
+        for wrong in ("x", ("x",), {"x": 1}):
+            with pytest.raises(TypeError, match=f"PartitionSpec: {word} must be a set or frozenset of names"):
+                P("y", **{word: wrong})
+    with pytest.raises(TypeError, match=r"create_device_mesh: devices must hold devices, .* got 7"):
+        mesh_utils.create_device_mesh((2,), devices=(7, 9))
+    with pytest.raises(TypeError, match=r"an element of mesh_shape must be an integer, got float 2\.5"):
+        mesh_utils.create_device_mesh((2.5,), devices=rb.devices()[:2])

@@ -105,6 +105,7 @@ def checkpoint(
     @wraps(fun)
     @folded
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        _refuse_missing(fun, numbers, names, len(args))
         call = _Call(fun, args, kwargs, numbers, names)
         if is_evaluating():
             args, kwargs = call.rebuilt(call.leaves)
@@ -145,6 +146,20 @@ def _static(
     by_name = tuple([known.index(n) for n in names if n in known])
     by_number = tuple([known[n] for n in numbers if -len(known) <= n < len(known)])
     return numbers + by_name, names + by_number
+
+
+def _refuse_missing(
+    fun: Callable[..., Any], numbers: Sequence[int], names: Sequence[str], count: int
+) -> None:
+    """Refuse static positions behind the last argument of a call. That of an argument with a name may be: it
+    is given by name, or left out.
+    """
+    for n in numbers:
+        if not -count <= n < count and len(names) < len(numbers):
+            raise ValueError(
+                f"checkpoint of {describe_function(fun)}: static_argnums has {n}, and the call has {count} "
+                f"positional arguments\n  to fix: a number from {-count} to {count - 1}"
+            )
 
 
 class _Call:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from rabbet import device_put, tree
 from rabbet.errors import ShardingError
 from rabbet.extend.functions import to_array
+from rabbet.extend.shapes import whole_number
 from rabbet.extend.sharding import Sharding, SingleDeviceSharding, as_place, in_order
 from rabbet.extend.transform import is_tracer, typeof
 
@@ -27,7 +28,13 @@ class AutoLayout:
 AUTO = AutoLayout()
 
 
-class Layout(NamedTuple):
+class _Fields(NamedTuple):
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None
+    sub_byte_element_size_in_bits: int
+
+
+class Layout(_Fields):
     """The order of an array's dimensions in memory. ``Layout.AUTO``, in a ``Format`` for ``jit``, leaves it
     open; ``input_formats`` and ``output_formats`` of what was compiled say which it is.
 
@@ -36,15 +43,28 @@ class Layout(NamedTuple):
       tiling: the sizes of tiles, where the platform has these; else None.
       sub_byte_element_size_in_bits: of elements smaller than a byte, where the platform packs them; else 0.
 
+    Raises:
+      TypeError: for fields that are no sequences of integers.
+
     Example:
       >>> from rabbet.experimental.layout import Layout
       >>> Layout((1, 0)).major_to_minor
       (1, 0)
     """
 
-    major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-    sub_byte_element_size_in_bits: int = 0
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        major_to_minor: Sequence[int],
+        tiling: Sequence[Sequence[int]] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ) -> Layout:
+        order = _integers("major_to_minor", major_to_minor)
+        if tiling is not None:
+            _refuse_unless_sequence("tiling", tiling)
+            tiling = tuple([_integers("a tile", tile) for tile in tiling])
+        return super().__new__(cls, order, tiling, sub_byte_element_size_in_bits)
 
     @classmethod
     def for_array(cls, x: Any) -> Layout:
@@ -71,7 +91,7 @@ class Layout(NamedTuple):
         unknown = sorted(changes.keys() - set(self._fields))
         if unknown:
             raise ValueError(f"Layout.update: {unknown[0]!r} is no field of a layout; {self._fields} are")
-        return self._replace(**changes)
+        return Layout(**{**self._asdict(), **changes})
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """Refuse a shape that this is no layout of.
@@ -80,6 +100,16 @@ class Layout(NamedTuple):
           ValueError: for another number of dimensions, or a layout that does not name each of them once.
         """
         compatible(self, len(aval_shape))
+
+
+def _refuse_unless_sequence(what: str, given: Any) -> None:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"Layout: {what} must be a sequence, such as (0, 1), got {given!r:.60}")
+
+
+def _integers(what: str, given: Any) -> tuple[int, ...]:
+    _refuse_unless_sequence(what, given)
+    return tuple([whole_number("Layout", f"an element of {what}", n) for n in given])
 
 
 Layout.AUTO = AUTO  # type: ignore[attr-defined]  # a tuple's class takes no attribute in its body

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rabbet import devices as all_devices
-from rabbet.errors import ShardingError
+from rabbet.errors import ArgumentError, ShardingError
 from rabbet.extend.functions import public_module as _public_module
+from rabbet.extend.shapes import whole_number
 
 
 def create_device_mesh(
@@ -38,7 +39,13 @@ def create_device_mesh(
       (1, 1)
     """
     there = list(all_devices() if devices is None else devices)
-    shape = tuple([int(n) for n in mesh_shape])
+    for device in there:
+        if not hasattr(device, "process_index"):  # those of jaxlib's clients have one, too
+            raise ArgumentError(
+                "create_device_mesh: devices must hold devices, as rb.devices() lists them, got "
+                f"{device!r:.60}"
+            )
+    shape = tuple([whole_number("create_device_mesh", "an element of mesh_shape", n) for n in mesh_shape])
     if prod(shape) != len(there):
         raise ShardingError(
             f"create_device_mesh: mesh_shape {shape} has {prod(shape)} places, and there are {len(there)} "

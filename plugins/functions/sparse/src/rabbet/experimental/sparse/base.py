@@ -1,11 +1,13 @@
 """What all sparse arrays have in common, and the errors of this package."""
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rabbet.extend.functions import array_or_tracer, folded
+from rabbet.extend.shapes import whole_number
 from rabbet.extend.transform import is_tracer
 
 
@@ -151,13 +153,22 @@ def stored(x, what):
 
 def natural(shape, who):
     """A shape as a tuple of integers that are not negative."""
-    try:
-        sizes = tuple(int(n) for n in shape)
-    except TypeError:
-        raise TypeError(f"{who}: shape must be a sequence of integers, got {shape!r}") from None
+    sizes = whole_numbers(who, "shape", shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"{who}: shape must not be negative, got {sizes}")
     return sizes
+
+
+def whole_numbers(who, what, values):
+    """A sequence of integers as a tuple."""
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{who}: {what} must be a sequence of integers, got {values!r:.60}")
+    return tuple([whole_number(who, f"an element of {what}", n) for n in values])
+
+
+def dimensions_of(who, what, dims, ndim):
+    """Dimensions as a tuple; negative ones count from the end. Whether they are there is the caller's."""
+    return tuple([d + ndim if d < 0 else d for d in whole_numbers(who, what, dims)])
 
 
 def needs(kind, who, *mats):

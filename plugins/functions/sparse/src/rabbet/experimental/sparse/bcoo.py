@@ -14,6 +14,7 @@ from rabbet.experimental.sparse.operators import register
 from rabbet.experimental.sparse.structure import transposed
 from rabbet.experimental.sparse.sums import bcoo_sort_indices, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import folded, fused
+from rabbet.extend.shapes import whole_number
 
 
 class Known:
@@ -260,7 +261,8 @@ def bcoo_fromdense(
       BCOO(float32[2, 2], nse=1)
     """
     mat = rnp.asarray(mat)
-    n_batch, n_dense = int(n_batch), int(n_dense)
+    n_batch = whole_number("bcoo_fromdense", "n_batch", n_batch)
+    n_dense = whole_number("bcoo_fromdense", "n_dense", n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
         raise ValueError(
             f"bcoo_fromdense: n_batch={n_batch} and n_dense={n_dense} do not fit an array of "
@@ -274,7 +276,8 @@ def bcoo_fromdense(
         count = mask.sum(tuple(range(n_batch, mask.ndim)))
         nse = known_number(rnp.max(count, initial=0), "bcoo_fromdense", "nse")
 
-    data, indices = found(mat, mask, nse=int(nse), n_batch=n_batch, index_dtype=index_dtype)
+    nse = whole_number("bcoo_fromdense", "nse", nse)
+    data, indices = found(mat, mask, nse=nse, n_batch=n_batch, index_dtype=index_dtype)
     return BCOO._of(data, indices, mat.shape[n_batch:], n_dense, True, True)
 
 

@@ -14,6 +14,7 @@ from rabbet.experimental.sparse.base import JAXSparse, natural
 from rabbet.experimental.sparse.bcoo import BCOO
 from rabbet.experimental.sparse.bcsr import BCSR
 from rabbet.experimental.sparse.formats import COO, CSC, CSR
+from rabbet.extend.shapes import whole_number
 
 FORMATS = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
 
@@ -60,7 +61,7 @@ def empty(
     unknown = set(kwds) - set(options)
     if unknown:
         raise TypeError(f"sparse.empty takes no {', '.join(sorted(unknown))}")
-    n_batch, n_dense, nse = [int(n) for n in {**options, **kwds}.values()]
+    n_batch, n_dense, nse = [whole_number("sparse.empty", k, n) for k, n in {**options, **kwds}.items()]
     if n_batch < 0 or n_dense < 0 or nse < 0 or n_batch + n_dense > len(shape):
         raise ValueError(
             f"sparse.empty: n_batch={n_batch}, n_dense={n_dense}, nse={nse} do not fit shape {shape}"
@@ -99,8 +100,8 @@ def eye(
       BCOO(float32[3, 3], nse=3)
     """
     format_called(sparse_format)
-    N, k = int(N), int(k)
-    M = N if M is None else int(M)
+    N, k = whole_number("sparse.eye", "N", N), whole_number("sparse.eye", "k", k)
+    M = N if M is None else whole_number("sparse.eye", "M", M)
     unknown = set(kwds) - {"n_batch", "n_dense"}
     if unknown or (kwds and sparse_format != "bcoo"):
         raise TypeError(f"sparse.eye with sparse_format={sparse_format!r} takes no {', '.join(sorted(kwds))}")
@@ -150,7 +151,8 @@ def random_bcoo(
       BCOO(float32[100, 100], nse=5)
     """
     shape = natural(shape, "random_bcoo")
-    n_batch, n_dense = int(n_batch), int(n_dense)
+    n_batch = whole_number("random_bcoo", "n_batch", n_batch)
+    n_dense = whole_number("random_bcoo", "n_dense", n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise ValueError(f"random_bcoo: n_batch={n_batch} and n_dense={n_dense} do not fit shape {shape}")
     batch, sizes, dense = (
@@ -159,7 +161,7 @@ def random_bcoo(
         shape[len(shape) - n_dense :],
     )
     places = math.prod(sizes)
-    count = math.ceil(nse * places) if 0 < nse < 1 else int(nse)
+    count = math.ceil(nse * places) if 0 < nse < 1 else whole_number("random_bcoo", "nse", nse)
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}")
     wide = max(sizes, default=0) >= 2**31

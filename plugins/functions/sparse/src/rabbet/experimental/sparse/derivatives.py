@@ -5,7 +5,7 @@ from typing import Any
 
 import rabbet as rb
 from rabbet import tree
-from rabbet.experimental.sparse.base import is_sparse
+from rabbet.experimental.sparse.base import is_sparse, whole_number, whole_numbers
 from rabbet.extend.functions import folded
 from rabbet.extend.wrapping import wraps
 
@@ -22,8 +22,7 @@ def with_values(like, values):
 
 def on_values(fun, args, argnums):
     """``fun`` of the values of some of its arguments, by position; the positions, checked."""
-    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    places = tuple(i + len(args) if i < 0 else i for i in places)
+    places = tuple(i + len(args) if i < 0 else i for i in as_numbers(argnums))
     if any(not 0 <= i < len(args) for i in places):
         raise ValueError(f"argnums={argnums} names an argument that is not there: {len(args)} were given")
 
@@ -34,6 +33,13 @@ def on_values(fun, args, argnums):
 
     given = [values_of(a) if i in places else a for i, a in enumerate(args)]
     return of_values, given, places
+
+
+def as_numbers(argnums, who="value_and_grad"):
+    """``argnums`` as a tuple of ints."""
+    if isinstance(argnums, (tuple, list)):
+        return whole_numbers(who, "argnums", argnums)
+    return (whole_number(who, "argnums", argnums),)
 
 
 def restored(args, argnums, places, grads):
@@ -62,6 +68,7 @@ def value_and_grad(
       >>> float(value), slope.data
       (4.0, Array([4.], dtype=float32))
     """
+    as_numbers(argnums)
     rb.value_and_grad(fun, argnums, has_aux, **kwargs)  # refuses what it does not take
 
     @wraps(fun)
@@ -96,6 +103,8 @@ def jacobian_by(transform):
     """``jacfwd`` or ``jacrev`` of sparse arguments, by that of arrays."""
 
     def jacobian_of(fun, argnums=0, has_aux=False, **kwargs):
+        as_numbers(argnums, "a Jacobian")
+
         @wraps(fun)
         def differentiated(*args, **kw):
             of_values, given, places = on_values(dense_results(fun), args, argnums)

@@ -8,7 +8,7 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import tree
 from rabbet.experimental.sparse import arithmetic, interpreter, products
-from rabbet.experimental.sparse.base import DensifyError, JAXSparse, is_sparse
+from rabbet.experimental.sparse.base import DensifyError, JAXSparse, dimensions_of, is_sparse
 from rabbet.experimental.sparse.sums import bcoo_reduce_sum
 from rabbet.extend.functions import folded, is_array_like
 
@@ -110,7 +110,7 @@ class Operators(JAXSparse):
         if dtype is not None or mat.dtype == bool:
             mat = mat.astype(dtype or "int32")
         axes = range(mat.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple(int(a) + (mat.ndim if a < 0 else 0) for a in axes)
+        axes = dimensions_of("sum", "axis", axes, mat.ndim)
         out = bcoo_reduce_sum(mat, axes=axes)
         if keepdims:
             out = out.reshape(tuple(1 if d in axes else n for d, n in enumerate(mat.shape)))

@@ -15,7 +15,7 @@ import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.experimental.sparse import csr_products, entries, vector_products
-from rabbet.experimental.sparse.base import JAXSparse, is_known, is_sparse, needs
+from rabbet.experimental.sparse.base import JAXSparse, dimensions_of, is_known, is_sparse, needs
 from rabbet.experimental.sparse.gather_scatter_products import Plan, planned_product
 from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout, summed_duplicates
 from rabbet.extend.functions import fused
@@ -27,7 +27,7 @@ def numbers_of(dimension_numbers, lhs, rhs, who):
     """The dimension numbers as tuples, checked against the shapes."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     (lc, rc), (lb, rb_) = [
-        [tuple(int(d) + (len(s) if d < 0 else 0) for d in dims) for dims, s in zip(pair, (lhs, rhs))]
+        [dimensions_of(who, "dimension_numbers", dims, len(s)) for dims, s in zip(pair, (lhs, rhs))]
         for pair in ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
     ]
     for name, a, b in (("contracting", lc, rc), ("batch", lb, rb_)):

@@ -9,9 +9,10 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import lax
 from rabbet.experimental.sparse import entries
-from rabbet.experimental.sparse.base import JAXSparse, needs
+from rabbet.experimental.sparse.base import JAXSparse, dimensions_of, needs, whole_numbers
 from rabbet.experimental.sparse.sums import bcoo_sum_duplicates, bcoo_update_layout, without_sparse
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import whole_number
 
 
 def groups(mat):
@@ -36,7 +37,7 @@ def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
       BCOO(float32[3, 2], nse=6)
     """
     needs("BCOO", "bcoo_transpose", mat)
-    permutation = tuple(int(p) + (mat.ndim if p < 0 else 0) for p in permutation)
+    permutation = dimensions_of("bcoo_transpose", "permutation", permutation, mat.ndim)
     if sorted(permutation) != list(range(mat.ndim)):
         raise ValueError(f"bcoo_transpose: {permutation} is not a permutation of {mat.ndim} dimensions")
     n_batch, n_sparse, n_dense = groups(mat)
@@ -63,7 +64,7 @@ def bcoo_transpose(mat: JAXSparse, *, permutation: Sequence[int]) -> JAXSparse:
 def transposed(mat, order):
     """``mat`` transposed, made sparse in all its dimensions where kinds of dimensions mix."""
     n_batch, first_dense = mat.n_batch, mat.ndim - mat.n_dense
-    order = tuple(int(d) + (mat.ndim if d < 0 else 0) for d in order)
+    order = dimensions_of("transpose", "axes", order, mat.ndim)
     if any(d >= n_batch for d in order[:n_batch]) or any(d < first_dense for d in order[first_dense:]):
         mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
     return bcoo_transpose(mat, permutation=order)
@@ -96,7 +97,7 @@ def bcoo_reshape(
         raise NotImplementedError("bcoo_reshape: sparse arrays take no sharding here")
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
-    sizes = tuple(int(n) for n in new_sizes)
+    sizes = whole_numbers("bcoo_reshape", "new_sizes", new_sizes)
     if any(n < 0 for n in sizes) or math.prod(sizes) != mat.size:
         raise ValueError(f"bcoo_reshape: {mat.shape} cannot become {sizes}: the numbers of elements differ")
     n_batch, _, n_dense = groups(mat)
@@ -162,7 +163,7 @@ def bcoo_squeeze(arr: JAXSparse, *, dimensions: Sequence[int]) -> JAXSparse:
       BCOO(float32[3], nse=3)
     """
     needs("BCOO", "bcoo_squeeze", arr)
-    dims = {int(d) + (arr.ndim if d < 0 else 0) for d in dimensions}
+    dims = set(dimensions_of("bcoo_squeeze", "dimensions", dimensions, arr.ndim))
     if any(not 0 <= d < arr.ndim or arr.shape[d] != 1 for d in dims):
         raise ValueError(
             f"bcoo_squeeze: dimensions {tuple(dimensions)} of shape {arr.shape} are not all of size 1"
@@ -200,7 +201,9 @@ def bcoo_broadcast_in_dim(
     needs("BCOO", "bcoo_broadcast_in_dim", mat)
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim: sparse arrays take no sharding here")
-    shape, places = tuple(int(n) for n in shape), tuple(int(p) for p in broadcast_dimensions)
+    who = "bcoo_broadcast_in_dim"
+    shape = whole_numbers(who, "shape", shape)
+    places = whole_numbers(who, "broadcast_dimensions", broadcast_dimensions)
     fits = len(places) == mat.ndim and list(places) == sorted(set(places))
     if not fits or any(p >= len(shape) or n not in (1, shape[p]) for p, n in zip(places, mat.shape)):
         raise ValueError(f"bcoo_broadcast_in_dim: {mat.shape} at {places} does not fit the shape {shape}")
@@ -263,7 +266,8 @@ def bcoo_concatenate(operands: Sequence[JAXSparse], *, dimension: int) -> JAXSpa
     if not mats:
         raise ValueError("bcoo_concatenate: there is nothing to concatenate")
     first = mats[0]
-    axis = int(dimension) + (first.ndim if dimension < 0 else 0)
+    axis = whole_number("bcoo_concatenate", "dimension", dimension)
+    axis += first.ndim if axis < 0 else 0
     if len({groups(m) for m in mats}) > 1:
         raise ValueError(
             "bcoo_concatenate: the operands differ in n_batch, n_sparse or n_dense: "
@@ -340,8 +344,9 @@ def bcoo_slice(
       BCOO(float32[2, 3], nse=3)
     """
     needs("BCOO", "bcoo_slice", mat)
-    starts, limits = [int(n) for n in start_indices], [int(n) for n in limit_indices]
-    steps = [1] * mat.ndim if strides is None else [int(n) for n in strides]
+    starts = whole_numbers("bcoo_slice", "start_indices", start_indices)
+    limits = whole_numbers("bcoo_slice", "limit_indices", limit_indices)
+    steps = (1,) * mat.ndim if strides is None else whole_numbers("bcoo_slice", "strides", strides)
     well = len(starts) == len(limits) == len(steps) == mat.ndim
     if not well or any(not 0 <= a <= b <= n or s < 1 for a, b, s, n in zip(starts, limits, steps, mat.shape)):
         raise ValueError(
@@ -386,7 +391,7 @@ def bcoo_dynamic_slice(mat: JAXSparse, start_indices: Sequence[Any], slice_sizes
       BCOO(float32[2, 3], nse=3)
     """
     needs("BCOO", "bcoo_dynamic_slice", mat)
-    sizes = tuple(int(n) for n in slice_sizes)
+    sizes = whole_numbers("bcoo_dynamic_slice", "slice_sizes", slice_sizes)
     if (
         len(sizes) != mat.ndim
         or len(start_indices) != mat.ndim
@@ -428,7 +433,7 @@ def bcoo_rev(operand: JAXSparse, dimensions: Sequence[int]) -> JAXSparse:
     """
     needs("BCOO", "bcoo_rev", operand)
     n_batch, n_sparse, n_dense = groups(operand)
-    dims = sorted({int(d) for d in dimensions})
+    dims = sorted(set(whole_numbers("bcoo_rev", "dimensions", dimensions)))
     batch = [d for d in dims if d < n_batch]
     dense = [d - n_sparse + 1 for d in dims if d >= n_batch + n_sparse]
     sparse = [d - n_batch for d in dims if n_batch <= d < n_batch + n_sparse]

@@ -12,10 +12,12 @@ from rabbet.experimental.sparse.base import (
     JAXSparse,
     SparseEfficiencyError,
     SparseEfficiencyWarning,
+    dimensions_of,
     known_number,
     needs,
 )
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import whole_number
 from rabbet.extend.wrapping import stacklevel
 
 
@@ -63,7 +65,7 @@ def summed_duplicates(mat, nse, remove_zeros, who="bcoo_sum_duplicates"):
     needs("BCOO", who, mat)
     if nse is None:
         nse = known_number(most_places(mat, remove_zeros=remove_zeros), who, "nse")
-    return merged_places(mat, nse=int(nse), remove_zeros=remove_zeros)
+    return merged_places(mat, nse=whole_number(who, "nse", nse), remove_zeros=remove_zeros)
 
 
 def counting(sizes, remove_zeros):
@@ -114,7 +116,7 @@ def bcoo_reduce_sum(mat: JAXSparse, *, axes: Sequence[int]) -> JAXSparse:
       BCOO(float32[3], nse=3)
     """
     needs("BCOO", "bcoo_reduce_sum", mat)
-    dims = {int(a) + (mat.ndim if a < 0 else 0) for a in axes}
+    dims = set(dimensions_of("bcoo_reduce_sum", "axes", axes, mat.ndim))
     if any(not 0 <= d < mat.ndim for d in dims):
         raise ValueError(f"bcoo_reduce_sum: axes {tuple(axes)} do not fit the shape {mat.shape}")
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
@@ -181,8 +183,9 @@ def bcoo_update_layout(
       BCOO(float32[2, 3], nse=6)
     """
     needs("BCOO", "bcoo_update_layout", mat)
-    new_batch = mat.n_batch if n_batch is None else int(n_batch)
-    new_dense = mat.n_dense if n_dense is None else int(n_dense)
+    who = "bcoo_update_layout"
+    new_batch = mat.n_batch if n_batch is None else whole_number(who, "n_batch", n_batch)
+    new_dense = mat.n_dense if n_dense is None else whole_number(who, "n_dense", n_dense)
     if new_batch < 0 or new_dense < 0 or new_batch + new_dense > mat.ndim:
         raise ValueError(
             f"bcoo_update_layout: n_batch={new_batch} and n_dense={new_dense} do not fit "
