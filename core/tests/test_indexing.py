@@ -453,3 +453,12 @@ def test_shapes_cannot_depend_on_values(x):
         traced(lambda a: a[a > 5], x)
     with pytest.raises(IndexError, match=r"rb\.ds\(start, size\)"):
         traced(lambda a, i: a[i:], x, device_array(np.int32(1)))
+
+
+def test_booleans_are_added_and_multiplied_at_positions():
+    x, at = lax.ne(np.int32([1, 0, 0, 1]), 0), np.array([0, 1, 1, 3])
+    values = np.array([True, False, True, True])
+    assert x.at[at].add(values).tolist() == [True, True, False, True]
+    assert x.at[at].add(False).tolist() == x.tolist()
+    assert x.at[at].multiply(values).tolist() == [True, False, False, True]
+    assert x.at[at].multiply(False).tolist() == [False, False, False, False]

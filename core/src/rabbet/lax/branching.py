@@ -20,6 +20,7 @@ from rabbet.primitives import branches as _branches
 from rabbet.primitives import extremes, logic, zeros
 from rabbet.program.jaxpr import Jaxpr, Var, evaluate
 from rabbet.program.sharded_types import joined_over
+from rabbet.runtime.arrays.array import Array
 from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
 from rabbet.trace.interpreter import typeof
@@ -141,6 +142,8 @@ def branch(
     values = [*[c for b in made for c in b.consts], *leaves]
     if typeof(index).spread is not None:
         programs, values = decided_apart(typeof(index).spread, programs, values)
+    if len({x.spec.device for x in values if type(x) is Array and x.spec.committed}) > 1:
+        programs, values = _without_unread(programs, values)  # what no branch reads may lie elsewhere
     passed = _passed_through(programs, values)
     if passed:
         programs = [
@@ -152,6 +155,28 @@ def branch(
     rest = iter(op(index, *values) if needed else ())
     count = len(made[0].out_avals)
     return tree.unflatten(made[0].out_tree, [passed[i] if i in passed else next(rest) for i in range(count)])
+
+
+def _without_unread(programs: Sequence[Any], values: Sequence[Any]) -> tuple:
+    """Branches and their operands without operands that none of them reads."""
+
+    def reads(program: Any) -> list[bool]:
+        used = {v for eqn in program.equations for v in eqn.inputs if type(v) is Var}
+        used.update([v for v in program.outvars if type(v) is Var])
+        return [v in used for v in program.invars]
+
+    read = [any(each) for each in zip(*[reads(p) for p in programs], strict=True)]
+    if all(read):
+        return programs, values
+    kept = lambda items: [x for x, r in zip(items, read, strict=True) if r]
+    less = [
+        p.once(
+            ("reading", tuple(read)),
+            lambda p=p: Jaxpr(kept(p.invars), p.outvars, p.equations, p.constvars, p.effects, p.name),
+        )
+        for p in programs
+    ]
+    return less, kept(values)
 
 
 def _passed_through(programs: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:

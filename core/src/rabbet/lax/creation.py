@@ -36,7 +36,8 @@ def full(shape: Any, fill_value: Value, dtype: DTypeLike = None, *, sharding: An
         return obey_sharding("full", _strong(full(shape, fill_value, dtype)), sharding, "sharding")
     if dtype is not None:
         dtype = dtypes.requested(dtype)
-    return _filled(sizes_of(shape, "shape"), fill_value, dtype)
+    out = _filled(sizes_of(shape, "shape"), fill_value, dtype)
+    return out if dtype is None else _strong(out)
 
 
 def _filled(shape: tuple[int, ...], fill_value: Value, dtype: Any) -> Value:

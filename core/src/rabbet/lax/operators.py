@@ -123,7 +123,7 @@ def shift_right(x: ArrayLike, y: ArrayLike) -> ArrayOrTracer:
 def round_(self: Any, ndigits: int | None = None) -> ArrayOrTracer:
     """``round(x)`` is an integer, as it is of Python's numbers; ``round(x, 2)`` keeps the dtype."""
     rounded = library_function("round")(self, ndigits or 0)
-    return rounded.astype(int) if ndigits is None and dtypes.kind(rounded.dtype) == "f" else rounded
+    return rounded.astype(int) if ndigits is None and dtypes.kind(rounded.dtype) in "fiu" else rounded
 
 
 # What each operator is. Those that promote by themselves take their operands as they come.

@@ -52,11 +52,21 @@ def refuse(error: type[Exception], what: str, advice: str) -> Callable:
         known = concrete(self)
         if known is not None:
             return known(what)(*args, **kwargs)
+        if what == "bool()" and self.aval.size != 1:  # no value would do
+            raise ValueError(ambiguous(self.aval))
         who = asking_function(self, what)
         text = advice if who == what else WITHIN.get(what, advice)
         raise error(f"{who} needs the value of {unknown(self, text)}")
 
     return method
+
+
+def ambiguous(aval: Any) -> str:
+    """Why an array of another number of elements than one is neither true nor false."""
+    return (
+        f"the truth value of an array of {aval.size} elements ({aval.str_short()}) is ambiguous; use x.any() "
+        "or x.all()"
+    )
 
 
 def concrete(tracer: Tracer) -> Callable | None:

@@ -25,6 +25,7 @@ class HostCallback(NamedTuple):
       tokens: how many tokens come before the arguments, and before the results.
       out_avals: the types of its results.
       device: which of several devices calls it; None: the first of this process.
+      partitioned: whether devices of a program over several give it their parts of the arguments.
     """
 
     function: Callable[[list], list]
@@ -32,6 +33,7 @@ class HostCallback(NamedTuple):
     tokens: int = 0
     out_avals: tuple[ShapedArray, ...] = ()
     device: object = None
+    partitioned: bool = False
 
 
 def write_python_call(
@@ -40,6 +42,7 @@ def write_python_call(
     names: list[str] | tuple[str, ...],
     effect: Effect | None = None,
     device: Any = None,
+    partitioned: bool = False,
 ) -> list[str]:
     """Write a call of Python as the lowering of an operation.
 
@@ -49,6 +52,7 @@ def write_python_call(
       names: the operands.
       effect: the ``Effect`` of the call. Without one the call may be left out, or made once for two.
       device: the ``Device`` of a program over several that calls it, with whole operands; None: the first.
+      partitioned: in a program over several devices each calls it with the part that it has of the operands.
 
     Returns:
       the names of the results.
@@ -80,10 +84,21 @@ def write_python_call(
             "program there over the other axes, so no device is the one to call it\n  to fix: name "
             "all axes of the mesh in axis_names, or return the value and call Python outside"
         )
+    partitioned = partitioned and op.is_cut_up
+    if partitioned and effect is not None and effect.ordered:
+        raise ShardingError(
+            f"{op.primitive.name}: the devices of a program over several call Python with their parts when "
+            "they get there, so partitioned calls have no order\n"
+            "  to fix: ordered=False, or partitioned=False"
+        )
+    target = op.python_call
+    if partitioned:  # jaxlib's function of this name has a rule by which the compiler cuts the call up
+        target = target.replace("xla_ffi_python", "xla_ffi_partitioned_python")
+    place = "" if partitioned else op.on_one_device(device, int(effect is not None and effect.ordered))
     threaded = (effect,) if effect is not None and effect.ordered else ()
     avals = tuple(op.in_avals), tuple(op.out_avals)
     n_tokens = len(threaded)
-    callback = HostCallback(function, avals[0], n_tokens, avals[1], device)
+    callback = HostCallback(function, avals[0], n_tokens, avals[1], device, partitioned)
     operands = ", ".join([*[op.token(e) for e in threaded], *names])
     # Tokens come first here, where jaxlib expects them.
     ins, outs = (
@@ -98,8 +113,8 @@ def write_python_call(
     )
     n = len(op.out_avals) + n_tokens
     results = op.emit_all(
-        f"stablehlo.custom_call @{op.python_call}({operands}) {{api_version = 4 : i32, "
-        f"has_side_effect = {'true' if effect is not None else 'false'}, {op.on_one_device(device, n_tokens)}"
+        f"stablehlo.custom_call @{target}({operands}) {{api_version = 4 : i32, "
+        f"has_side_effect = {'true' if effect is not None else 'false'}, {place}"
         f"operand_layouts = [{given}], result_layouts = [{returned}], "
         f"backend_config = {{index = {op.callback(callback)} : ui64}}}} : ({ins}) -> "
         f"{outs if n == 1 else f'({outs})'}",

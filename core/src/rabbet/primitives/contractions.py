@@ -56,7 +56,7 @@ def dot_general_aval(
     dtype = x.dtype
     if preferred_element_type is not None:
         dtype = sums_in("dot_general", x, preferred_element_type)
-    weak = x.weak_type and y.weak_type and preferred_element_type is None
+    weak = x.weak_type and y.weak_type
     return ShapedArray((*batch, *left, *right), dtype, weak)
 
 

@@ -201,3 +201,11 @@ def test_a_tuple_where_operands_come_as_a_list():
     assert [float(v) for v in lax.reduce((x, x), (0.0, 1.0), lambda a, b: [*both(a, b)], (0,))] == [6, 6]
     with pytest.raises(TypeError, match="must return the structure of one element"):
         lax.reduce([x, x], [0.0, 1.0], lambda a, b: (a[0],), (0,))
+
+
+def test_extremes_of_integers_of_few_bits():
+    pytest.importorskip("rabbet_int4")
+    x = lax.convert_element_type(np.arange(-4, 4), "int4")
+    found = lax.reduce_window(x, -np.inf, lax.max, (2,), (1,), "VALID")
+    assert found.dtype.name == "int4"
+    np.testing.assert_array_equal(found.astype("int32"), np.arange(-3, 4))

@@ -118,3 +118,9 @@ def test_complex_numbers_have_the_variance(distribution):
 def test_only_scaled_initializers_draw_complex_numbers():
     with pytest.raises(TypeError, match="draws real floating numbers, got the dtype complex64"):
         rb.nn.initializers.uniform()(rb.random.key(0), (2, 2), "complex64")
+
+
+def test_a_dtype_that_cannot_be_is_of_both_classes():
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="this initializer draws floating or complex numbers"):
+            rb.nn.initializers.normal(dtype=int)(rb.random.key(0), (2,))

@@ -311,3 +311,13 @@ def test_gamma_numbers_of_small_shapes_to_the_last_bit():
 def test_choice_takes_a_sequence_as_its_shape():
     with pytest.raises(TypeError, match=r"shape must be a sequence of ints, as \(2,\), got 2"):
         random.choice(random.key(0), 5, 2)
+
+
+def test_a_dtype_that_cannot_be_is_of_both_classes():
+    for call in (
+        lambda: random.poisson(random.key(0), 1.0, dtype=float),
+        lambda: random.uniform(random.key(0), dtype=int),
+    ):
+        for error in (TypeError, ValueError):
+            with pytest.raises(error, match="dtype must be"):
+                call()

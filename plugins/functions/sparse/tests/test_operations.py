@@ -308,3 +308,13 @@ def test_numbers_of_arguments_are_not_rounded(draw):
     with pytest.raises(TypeError, match="bcoo_reduce_sum: axes must be a sequence of integers, got 0"):
         sparse.bcoo_reduce_sum(x, axes=0)
     assert sparse.bcoo_fromdense(a, nse=np.int64(12)).nse == 12
+
+
+def test_sums_of_small_integers_are_wide():
+    x = np.full((3, 4), 100, np.uint8)
+    for mat in (sparse.BCOO.fromdense(x), sparse.BCSR.fromdense(x)):
+        total, rows = mat.sum(), mat.sum(1).todense()
+        assert (int(total), total.dtype) == (1200, np.uint32)
+        assert rows.tolist() == [400] * 3 and rows.dtype == np.uint32
+    assert sparse.BCOO.fromdense(x.astype("float16")).sum().dtype == np.float16
+    assert sparse.BCOO.fromdense(x.astype("int8")).sum(dtype="int8").dtype == np.int8

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rabbet.lax import broadcasting, dynamic, shapes
 from rabbet.lax.array_types import ArrayLike, ArrayOrTracer
 from rabbet.lax.indexing.plans import ALL, ARRAY, HERE, NEW, SCALAR, At, Box, BoxFrom
+from rabbet.lax.values import with_weak_type
 from rabbet.primitives import dynamic as dynamic_primitives
 from rabbet.primitives import gather as gathers
 from rabbet.primitives import logic, zeros
@@ -104,7 +105,9 @@ def take_box(
     out = shapes.expand_dims(shapes.squeeze(out, where.dropped), where.new)
     if mode is gathers.FILL_OR_DROP and where.loose:
         fill = gathers.default_fill(typeof(x).dtype) if fill_value is None else fill_value
-        out = logic.select_n(inside(where, shape), zeros.full_of_type(typeof(out), fill), out)
+        weak = typeof(out).weak_type
+        filled = zeros.full_of_type(typeof(out), fill)
+        out = with_weak_type(logic.select_n(inside(where, shape), filled, out), weak)
     return out
 
 

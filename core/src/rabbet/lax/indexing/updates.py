@@ -337,6 +337,8 @@ def scattered(
     """``x`` changed at arrays of positions. Division and power by an element named twice count twice, as
     products do.
     """
+    if typeof(x).kind == "b":  # a sum of booleans is whether any is true, a product whether all are
+        how = {"add": "max", "multiply": "min"}.get(how, how)
     if how in SCATTERS:
         return put_arrays(x, values, entries, operands, SCATTERS[how], **options)
     ones = creation.full_like(x, 1)

@@ -65,9 +65,15 @@ def for_device(callback: HostCallback, device: Any) -> Callable[..., Any]:
         running.depth += 1
         try:
             with on_host():
+                avals = callback.in_avals
+                given = [np.array(v) for v in views[n:]]
+                if callback.partitioned:  # the last dimensions of what is stored may be those of one element
+                    avals = tuple(
+                        [a.update(shape=v.shape[: a.ndim]) for a, v in zip(avals, given, strict=True)]
+                    )
                 arrays = [
-                    from_host(np.array(v), aval, device, False, private=True)
-                    for v, aval in zip(views[n:], callback.in_avals, strict=True)
+                    from_host(v, aval, device, False, private=True)
+                    for v, aval in zip(given, avals, strict=True)
                 ]
                 return (*before, *callback.function(arrays))
         except BaseException as error:  # also KeyboardInterrupt: it travels like the others

@@ -123,7 +123,7 @@ def _initial(value, aval):
 def _as_integer(value, dtype):
     """A whole number as an int; an infinity as the integer at that end. Another float stays what it is."""
     if np.isinf(value):
-        limits = np.iinfo(dtype)
+        limits = dtypes.iinfo(dtype)
         return int(limits.max if value > 0 else limits.min)
     return int(value) if value.is_integer() else value
 

@@ -115,8 +115,8 @@ def debug_callback(
         are passed on. Without one, a function with these options, of the function and its arguments, is
         returned.
       ordered: whether the calls happen in the order of the program.
-      partitioned: taken as in JAX, without effect: the function gets whole arrays, once, also of a program
-        that runs on several devices. Within `shard_map` it gets each device's part.
+      partitioned: of a program that runs on several devices each calls the function with the part that it
+        has; False: it gets whole arrays, once. Within `shard_map` it gets each device's part.
 
     Example:
       >>> seen = []
@@ -130,15 +130,16 @@ def debug_callback(
       [3.0]
     """
     if callback is None and not args and not kwargs:
-        return functools.partial(debug_callback, ordered=ordered)
-    return look("debug.callback", callback, args, kwargs, ordered)
+        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
+    return look("debug.callback", callback, args, kwargs, ordered, partitioned)
 
 
-def look(who, callback, args, kwargs, ordered, numbers=True):
+def look(who, callback, args, kwargs, ordered, partitioned=False, numbers=True):
     """``debug_callback`` for the function ``who``; without ``numbers`` Python numbers stay what they are."""
     fixed = (lambda x: False) if numbers else is_python_scalar
     arrays, function = taken_apart(callback, who, args, kwargs, fixed=fixed)
-    primitives.debug_callback(*arrays, callback=function, ordered=bool(ordered))
+    more = {"partitioned": True} if partitioned else {}
+    primitives.debug_callback(*arrays, callback=function, ordered=bool(ordered), **more)
 
 
 def _bind(primitive, callback, result_shape_dtypes, args, kwargs, sharding, **params):

@@ -45,7 +45,8 @@ io_callback = Primitive(
     doc="what a Python function returns that also does something",
 )  # fmt: skip
 debug_callback = Primitive(
-    "debug_callback", lambda *avals, callback, ordered: (), multiple_results=True, effects=debug_effect,
+    "debug_callback", lambda *avals, callback, ordered, partitioned=False: (), multiple_results=True,
+    effects=debug_effect,
     doc="a Python function called on values, without results",
 )  # fmt: skip
 
@@ -58,7 +59,9 @@ def lower_callback(op, *names):
     callback, out_avals = op["callback"], tuple(op.out_avals)
     (effect,) = op.primitive.effects_of(op.params) or (None,)
     function = lambda arrays: callback.call(arrays, out_avals)
-    return write_python_call(op, function, names, effect, callback.device)
+    return write_python_call(
+        op, function, names, effect, callback.device, partitioned=op.params.get("partitioned", False)
+    )
 
 
 def uncut(op, *operands):

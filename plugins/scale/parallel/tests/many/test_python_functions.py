@@ -207,3 +207,32 @@ def test_what_a_function_returns_beside_explicit_axes(call, run):
     run(lambda x: debug.callback(lambda v: seen.append(v.shape), x))(x)
     rb.effects_barrier()
     assert seen == [(16, 8)]
+
+
+def test_partitioned_looks_get_each_devices_part():
+    seen = []
+    look = lambda x, **how: debug.callback(lambda v: seen.append(np.asarray(v).tolist()), x, **how)
+    x = np.arange(8, dtype=np.float32)
+    jit(lambda x: [look(x, partitioned=True), x * 2][1])(laid(x, "x"))
+    rb.effects_barrier()
+    assert sorted(seen) == sorted([x[i : i + 2].tolist() for i in range(0, 8, 2)] * 2)
+    seen.clear()
+    jit(lambda x: look(x.sum(), partitioned=True))(laid(x, "x"))
+    rb.effects_barrier()
+    assert seen == [28.0] * 8
+    seen.clear()
+    jit(lambda x: look(x, partitioned=True))(x)  # on one device there are no parts
+    rb.effects_barrier()
+    assert seen == [x.tolist()]
+    with pytest.raises(ShardingError, match="partitioned calls have no order"):
+        jit(lambda x: look(x, partitioned=True, ordered=True))(laid(x, "x"))
+
+
+def test_what_no_branch_reads_may_lie_elsewhere():
+    one, other = [rb.device_put(np.float32([1, 2]), d) for d in rb.devices()[1:3]]
+    for pred, want in ((True, [2, 3]), (False, [0, 1])):
+        out = lax.cond(pred, lambda x, y: x + 1, lambda x, y: x - 1, one, other)
+        assert out.tolist() == want and out.devices() == one.devices()
+    assert lax.switch(1, [lambda x, y: y, lambda x, y: y * 2], one, other).devices() == other.devices()
+    with pytest.raises(ValueError, match="cond got arrays that were put on different devices"):
+        lax.cond(True, lambda x, y: x + 1, lambda x, y: y - 1, one, other)

@@ -80,7 +80,7 @@ def conv_aval(
             raise ShapeError(f"{shown}: padding {padding} cuts off more than there is")
         sizes[o] = windows.out_size(n, k, *per)
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
-    weak = x.weak_type and w.weak_type and preferred_element_type is None
+    weak = x.weak_type and w.weak_type
     return ShapedArray(tuple(sizes), dtype, weak)
 
 

@@ -84,7 +84,7 @@ def worst(dtype, largest):
     """What an extreme starts with."""
     kind = dtypes.kind(dtype)
     if kind in "iu":
-        return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+        return dtypes.iinfo(dtype).min if largest else dtypes.iinfo(dtype).max
     return -np.inf if largest else np.inf
 
 

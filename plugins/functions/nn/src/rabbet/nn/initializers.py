@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import rabbet.numpy as rnp
 from rabbet import Array, dtypes, lax
+from rabbet.errors import DTypeError
 from rabbet.extend.functions import folded, public_module
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def chosen(dtype, kinds="f"):
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
     if dtypes.kind(dtype) not in kinds:
         words = "real floating" if kinds == "f" else "floating or complex"
-        raise TypeError(f"this initializer draws {words} numbers, got the dtype {dtype.name}")
+        raise DTypeError(f"this initializer draws {words} numbers, got the dtype {dtype.name}")
     return dtype
 
 
@@ -149,9 +150,7 @@ def truncated_normal(
     @folded
     def init(key, shape, dtype=dtype):
         dtype = chosen(dtype)
-        return lax.mul(
-            random().truncated_normal(key, lower, upper, shape, dtype), rnp.asarray(stddev, dtype)
-        )
+        return lax.mul(random().truncated_normal(key, lower, upper, shape, dtype), rnp.asarray(stddev, dtype))
 
     return init
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import rabbet as rb
 from rabbet import dtypes, lax
-from rabbet.errors import ConcretizationTypeError
+from rabbet.errors import ConcretizationTypeError, DTypeError
 from rabbet.extend.functions import broadcast_operands, is_evaluating, is_python_scalar, to_array
 from rabbet.extend.primitive import ShapedArray, full_of_type
 from rabbet.extend.shapes import dimension_of
@@ -32,9 +32,7 @@ def dtype_of(dtype, default, kinds, who):
     if dtypes.kind(found) not in kinds:
         words = {"f": "float", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
         wanted = " or ".join(words[k] for k in kinds)
-        # The field raises these two; callers may rely on it.
-        error = TypeError if "i" in kinds else ValueError
-        raise error(f"{who}: dtype must be {wanted}, got {dtypes.short_name(found)}")
+        raise DTypeError(f"{who}: dtype must be {wanted}, got {dtypes.short_name(found)}")
     return found
 
 

@@ -48,8 +48,8 @@ def print(
         Without one, a function with these options, of the format string and its arguments, is returned.
       args, kwargs: pytrees of arrays, and anything else that can be formatted.
       ordered: whether such lines are printed in the order of the program.
-      partitioned: taken as in JAX, without effect: the function gets whole arrays, once, also of a program
-        that runs on several devices. Within `shard_map` it gets each device's part.
+      partitioned: of a program that runs on several devices each prints the part that it has; False: whole
+        arrays are printed, once. Within `shard_map` each device's part is.
       skip_format_check: do not check now that ``fmt`` uses every argument.
 
     Raises:
@@ -61,8 +61,10 @@ def print(
       x is 1.0, twice 2.0
     """
     if fmt is None and not args and not kwargs:
-        return functools.partial(print, ordered=ordered, skip_format_check=skip_format_check)
-    return _print(_write, "print", fmt, args, kwargs, ordered, skip_format_check)
+        return functools.partial(
+            print, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check
+        )
+    return _print(_write, "print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
 def log(
@@ -73,7 +75,7 @@ def log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> None:
-    """Like ``print``, to the logger ``rabbet`` at the level INFO; ``partitioned`` has no effect, as there.
+    """Like ``print``, to the logger ``rabbet`` at the level INFO.
 
     Example:
       >>> import logging
@@ -82,11 +84,13 @@ def log(
       2.0
     """
     if fmt is None and not args and not kwargs:
-        return functools.partial(log, ordered=ordered, skip_format_check=skip_format_check)
-    return _print(LOG.info, "log", fmt, args, kwargs, ordered, skip_format_check)
+        return functools.partial(
+            log, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check
+        )
+    return _print(LOG.info, "log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
-def _print(sink, who, fmt, args, kwargs, ordered, unchecked):
+def _print(sink, who, fmt, args, kwargs, ordered, partitioned, unchecked):
     if not isinstance(fmt, str):
         raise TypeError(f"debug.{who} takes a format string first, got {type(fmt).__name__}: {fmt!r:.60}")
     if not unchecked:
@@ -98,7 +102,7 @@ def _print(sink, who, fmt, args, kwargs, ordered, unchecked):
         with np.printoptions(**options):
             sink(_FORMATTER.vformat(fmt, args, kwargs))
 
-    look(f"debug.{who}", show, args, kwargs, ordered, numbers=False)
+    look(f"debug.{who}", show, args, kwargs, ordered, partitioned, numbers=False)
 
 
 def _write(text):

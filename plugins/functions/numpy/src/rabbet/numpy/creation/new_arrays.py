@@ -310,6 +310,8 @@ def zero_step() -> Any:
 
 def whole_numbers(numbers: Any, dtype: DType) -> Value:
     """A Python range as an array, counted on the device."""
+    if numbers.step < 0 and dtypes.kind(dtype) == "u":  # the step itself is none of its numbers
+        return lax.rev(whole_numbers(numbers[::-1], dtype), (0,))
     out = lax.iota(dtype, len(numbers))
     if numbers.start == 0 and numbers.step == 1:
         return out
@@ -341,7 +343,7 @@ def linspace(
       start, stop: numbers or arrays, which broadcast.
       num: how many, a static int.
       endpoint: whether ``stop`` is the last of them.
-      retstep: also return the distance between two; NaN, without dimensions, if there are no two.
+      retstep: also return the distance between two, floating; NaN, without dimensions, if there are no two.
       dtype: of the result; integers are rounded down.
       axis: the new dimension's place in the result.
       device: where to put it.
@@ -386,7 +388,10 @@ def evenly_spaced(
     at = axis_of("linspace", axis, len(shape) + 1)
     out = lax.transpose(out, (*range(1, at + 1), 0, *range(at + 1, len(shape) + 1)))
     out = converted(out, wanted)
-    return (out, converted(step, wanted)) if retstep else out
+    if not retstep:
+        return out
+    of_step = wanted if dtypes.kind(wanted) in "fc" else inside  # it is no whole number
+    return out, converted(step, of_step)
 
 
 def between(start: Value, stop: Value, num: int, gaps: int, endpoint: bool) -> Value:

@@ -247,6 +247,8 @@ def unwrap(p: Value, discont: Value | None = None, axis: int = -1, period: Value
     """
     check("unwrap", p)
     dtype = dtypes.result_type(p, period)
+    if dtypes.kind(dtype) == "c":
+        raise DTypeError(f"unwrap does not support complex numbers, got {typeof(p).str_short()}")
     if discont is not None:
         dtype = dtypes.result_type(dtype, discont)
     p = converted(as_array(p), dtype)

@@ -16,7 +16,7 @@ from rabbet.extend.transform import Tracer
 from rabbet.numpy.creation.conversion import asarray
 from rabbet.numpy.indexing.searching import SIZE, flattened, looked_at, positions
 from rabbet.numpy.ordering.unique_elements import comparable, run_starts, unique
-from rabbet.numpy.support.arguments import check, comparison_dtype
+from rabbet.numpy.support.arguments import check, comparison_dtype, weak_as
 
 if TYPE_CHECKING:
     from rabbet.typing import Value
@@ -114,7 +114,8 @@ def setdiff1d(
             return asarray(out.astype(dtype), dtype)
         size = len(out)
     fill = 0 if fill_value is None else fill_value
-    return lax.convert_element_type(missing(a, b, fill, operator.index(size), bool(assume_unique)), dtype)
+    out = missing(a, b, fill, operator.index(size), bool(assume_unique))
+    return weak_as(lax.convert_element_type(out, dtype), asarray(ar1))
 
 
 def setxor1d(

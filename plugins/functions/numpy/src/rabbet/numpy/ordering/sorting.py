@@ -137,6 +137,8 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Value:
     keys = [array_of("lexsort", k) for k in (keys if isinstance(keys, (tuple, list)) else list(keys))]
     if not keys:
         raise TypeError("lexsort needs at least one key")
+    if not keys[0].ndim:  # numbers: there is one place
+        return lax.full((), 0, place_dtype(1))
     axis = axis_of("lexsort", axis, keys[0].ndim)
     counted = lax.broadcasted_iota(place_dtype(keys[0].shape[axis]), keys[0].shape, axis)
     return lax.sort((*reversed(keys), counted), axis, num_keys=len(keys))[-1]
@@ -181,9 +183,7 @@ def argpartition(a: Value, kth: int, axis: int = -1) -> Value:
     return lax.convert_element_type(argsort(a, axis), index_dtype(a.shape[axis]))
 
 
-def top_k(
-    a: Value, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> Any:
+def top_k(a: Value, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> Any:
     """The ``k`` largest elements along ``axis``, from the largest on, and their positions.
 
     Args:

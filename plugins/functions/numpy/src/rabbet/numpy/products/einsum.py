@@ -342,14 +342,19 @@ def prepared(
         x = lax.squeeze(x, dropped)
     for i, j in diagonals:
         x = diagonal_in_place(x, i, j)
-    return lax.reduce_sum(x, summed) if summed else x
+    return summed_over(x, summed) if summed else x
 
 
 def diagonal_in_place(x: Value, i: int, j: int) -> Value:
     """The diagonal of dimensions i and j, left at i: elsewhere zeros, then a sum over j."""
     shape = typeof(x).shape
     mask = lax.eq(lax.broadcasted_iota("int32", shape, i), lax.broadcasted_iota("int32", shape, j))
-    return lax.reduce_sum(lax.select(mask, x, lax.full_like(x, 0)), (j,))
+    return summed_over(lax.select(mask, x, lax.full_like(x, 0)), (j,))
+
+
+def summed_over(x: Value, axes: tuple[int, ...]) -> Value:
+    """Sums along axes; of booleans whether any is true, as their products are whether all are."""
+    return (lax.reduce_or if typeof(x).dtype == bool else lax.reduce_sum)(x, axes)
 
 
 def as_given(precision: Any, swapped: bool) -> Any:
@@ -371,7 +376,7 @@ def contract(
 def finished(x: Value, summed: tuple[Any, ...], order: tuple[int, ...]) -> Value:
     """The result with what is left to sum summed, its dimensions in order."""
     if summed:
-        x = lax.reduce_sum(x, summed)
+        x = summed_over(x, summed)
     return as_array(lax.transpose(x, order))
 
 

@@ -192,7 +192,8 @@ def variance(
     wanted = requested(dtype, float_of(a))
     if dtypes.kind(wanted) not in "fc":
         raise ValueError(f"{name}: dtype must be a float dtype, got {wanted.name}")
-    inside = computed_in(dtypes.result_type(float_of(a), wanted))
+    tiny = dtype is not None and dtypes.itemsize_bits(float_of(a)) < 16  # it has no common dtype with others
+    inside = computed_in(wanted if tiny else dtypes.result_type(float_of(a), wanted))
     a = converted(a, inside)
     axes = axes_of(name, axis, a.aval.ndim)
     count = count_of(name, a, axis, where, True)

@@ -21,7 +21,7 @@ from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import converted
 from rabbet.numpy.sampled.signals import convolve
 from rabbet.numpy.shapes.reshaping import array_of, atleast_1d
-from rabbet.numpy.support.arguments import as_array, check, weak_by
+from rabbet.numpy.support.arguments import as_array, check, kind_of, weak_by
 
 if TYPE_CHECKING:
     from rabbet.typing import DType, Value
@@ -392,6 +392,7 @@ def fitted(x: Value, y: Value, rcond: Value, w: Any, deg: int, dtype: DType, ful
     """Least squares with the powers of ``x`` as columns, each scaled to length 1."""
     from rabbet.numpy.linalg import inv, lstsq
 
+    real = kind_of(x) != "c" and dtypes.kind(dtype) == "c"  # at real places, so is what covaries
     x, y = converted(x, dtype), converted(y, dtype)
     powers = vander(x, deg + 1)
     if w is not None:
@@ -406,13 +407,15 @@ def fitted(x: Value, y: Value, rcond: Value, w: Any, deg: int, dtype: DType, ful
         return c, residuals, rank, singular
     if cov == "False":
         return c
+    if real:
+        powers, scale = lax.real(powers), lax.real(scale)
     base = inv(lax.dot_general(powers, powers, (((0,), (0,)), ((), ()))))
     for d in range(2):
         base = lax.div(base, lax.broadcast_in_dim(scale, base.shape, (d,)))
     if y.ndim == 2:
         base = lax.expand_dims(base, (2,))
     if cov == "True":
-        factor = lax.div(residuals, float(x.shape[0] - deg - 1))
+        factor = lax.div(converted(residuals, base.dtype), float(x.shape[0] - deg - 1))
         shape = (*base.shape[:2], *y.shape[1:])
         base = lax.broadcast_in_dim(base, shape, (0, 1, 2)) if y.ndim == 2 else base
         factor = lax.broadcast_in_dim(factor, shape, (2,)) if y.ndim == 2 else factor[0]

@@ -348,7 +348,10 @@ def cov(
     if m is None:
         raise TypeError("cov takes arrays and numbers, got a NoneType as argument 1")
     rows = [variables(v, rowvar) for v in (m, y) if v is not None]
-    dtype = dtypes.to_inexact(dtypes.result_type(*rows)) if dtype is None else dtypes.canonicalize(dtype)
+    weighed = [w for w in (fweights, aweights) if w is not None]
+    dtype = dtypes.canonicalize(
+        dtypes.to_inexact(dtypes.result_type(*rows, *weighed)) if dtype is None else dtype
+    )
     if dtypes.kind(dtype) not in "fc":
         raise ValueError(f"cov: dtype must be a float or complex dtype, got {dtype}")
     x = lax.concatenate([converted(r, dtype) for r in rows], 0)

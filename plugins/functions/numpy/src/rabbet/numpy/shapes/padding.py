@@ -108,7 +108,7 @@ def pad(array: Value, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
     lengths = None if counted is None else widths_of(array, counted, "stat_length")
     if lengths is not None and any(n == 0 for pair in lengths for n in pair):
         raise ValueError(f"pad: stat_length must be at least 1, got {counted!r}")
-    return padded(array, widths, mode, lengths, reflect_type == "odd")
+    return weak_as(padded(array, widths, mode, lengths, reflect_type == "odd"), array)
 
 
 def padded_by_function(

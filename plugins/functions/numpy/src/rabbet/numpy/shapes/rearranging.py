@@ -287,7 +287,7 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
     row-major order.
 
     Args:
-      obj: an int, which may be computed, or a slice or integers, known.
+      obj: an int or a vector of ints, which may be computed, or a slice.
       values: what to put in; broadcasts.
 
     Example:
@@ -302,6 +302,8 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
     n = arr.shape[axis]
     if is_tracer(obj) and not obj.ndim and dtypes.kind(obj.dtype) in "iu":
         return insert_at(arr, obj, values, axis)
+    if is_tracer(obj) and obj.ndim == 1 and dtypes.kind(obj.dtype) in "iu":
+        return insert_each(arr, obj, values, axis)
     single = not isinstance(obj, slice) and np.ndim(obj) == 0
     at = np.arange(n)[obj] if isinstance(obj, slice) else np.atleast_1d(np.asarray(obj))
     if single:
@@ -336,6 +338,23 @@ def insert_at(arr: Any, place: Any, values: Any, axis: int) -> Any:
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 
+def insert_each(arr: Any, places: Any, values: Any, axis: int) -> Any:
+    """``insert`` before positions that are computed, a value for each."""
+    n, count = arr.shape[axis], places.shape[0]
+    values = spread_to(
+        lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    )
+    places = lax.convert_element_type(places, "int32")
+    places = lax.clamp(0, lax.select(lax.lt(places, 0), lax.add(places, n), places), n)
+    places, which = lax.sort((places, lax.iota("int32", count)), num_keys=1)
+    # Element i moves up by as many as are put in before it or before an earlier one.
+    marks = lax.full((n + 1,), 0, "int32").at[places].add(1)
+    kept = lax.add(lax.iota("int32", n), lax.cumsum(marks)[:n])
+    source = lax.full((n + count,), 0, "int32").at[kept].set(lax.iota("int32", n))
+    source = source.at[lax.add(places, lax.iota("int32", count))].set(lax.add(which, n))
+    return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
+
+
 def resize(a: Value, new_shape: int | Sequence[int]) -> Value:
     """The elements of ``a`` in row-major order, repeated as often as needed or cut off, in another shape.
 
@@ -348,7 +367,7 @@ def resize(a: Value, new_shape: int | Sequence[int]) -> Value:
     shape = shape_of("resize", new_shape)
     total = math.prod(shape)
     if not a.size:
-        return lax.full(shape, 0, a.dtype)
+        return lax.full_like(a, 0, shape=shape)
     return lax.reshape(lax.slice_in_dim(tile(a, -(-total // a.size)), 0, total), shape)
 
 

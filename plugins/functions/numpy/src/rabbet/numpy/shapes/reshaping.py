@@ -45,7 +45,7 @@ def sizes_of(a: Value, shape: Any) -> Any:
     if not unknown:
         return shape
     if len(unknown) > 1:
-        raise ValueError(f"reshape: only one dimension can be worked out, got {shape}")
+        raise ShapeError(f"reshape: only one dimension can be worked out (-1), got {shape}")
     rest = math.prod([n for n in shape if n >= 0])
     if rest == 0 or aval.size % rest:
         raise ShapeError(f"reshape: {aval.str_short()} of {aval.size} elements does not divide into {shape}")
@@ -80,6 +80,8 @@ def reshape(
         a = array(a, copy=True)
     if order == "C" or order == "A":
         return lax.reshape(a, sizes)
+    if order == "K":
+        raise NotImplementedError("reshape: the order 'K' is not there; arrays lie by rows, as 'C' has them")
     if order != "F":
         raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
     return column_major(a, sizes)

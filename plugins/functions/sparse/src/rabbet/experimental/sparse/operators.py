@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import rabbet.numpy as rnp
-from rabbet import tree
+from rabbet import dtypes, tree
 from rabbet.experimental.sparse import arithmetic, interpreter, products
 from rabbet.experimental.sparse.base import DensifyError, JAXSparse, dimensions_of, is_sparse
 from rabbet.experimental.sparse.sums import bcoo_reduce_sum
@@ -103,12 +103,13 @@ class Operators(JAXSparse):
 
         Args:
           axis: a dimension, a tuple of them, or None.
-          dtype: of the result.
+          dtype: of the result; by default as of ``rabbet.numpy.sum``, which widens small integers.
           keepdims: leave summed dimensions in, with size 1.
         """
         mat = self.to_bcoo()
-        if dtype is not None or mat.dtype == bool:
-            mat = mat.astype(dtype or "int32")
+        dtype = summed_in(mat.dtype) if dtype is None else dtype
+        if dtype != mat.dtype:
+            mat = mat.astype(dtype)
         axes = range(mat.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         axes = dimensions_of("sum", "axis", axes, mat.ndim)
         out = bcoo_reduce_sum(mat, axes=axes)
@@ -136,6 +137,14 @@ class Operators(JAXSparse):
     def _like(self, out):
         """A BCOO among the results as this class, where this class can hold it."""
         return out
+
+
+def summed_in(dtype):
+    """The dtype of sums of numbers of a dtype."""
+    kind, whole = dtypes.kind(dtype), dtypes.canonicalize(int)
+    if kind not in "biu" or dtypes.itemsize_bits(dtype) >= 8 * whole.itemsize:
+        return dtype
+    return np.dtype(f"u{whole.name}") if kind == "u" else whole
 
 
 def register(cls):

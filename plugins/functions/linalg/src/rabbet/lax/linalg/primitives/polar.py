@@ -11,9 +11,7 @@ error, so the steps are known beforehand: six in double precision, and no loop w
 
 import math
 
-import numpy as np
-
-from rabbet import lax
+from rabbet import dtypes, lax
 from rabbet.extend.primitive import full_of_type
 from rabbet.extend.rules import to_dtype
 from rabbet.extend.transform import typeof
@@ -56,7 +54,7 @@ def polar(x, most=None):
       before the last step; how many steps were taken, an int.
     """
     aval = typeof(x).strong()
-    plan = steps(float(np.finfo(aval.dtype).eps))[:most]
+    plan = steps(float(dtypes.finfo(aval.dtype).eps))[:most]
     u = times(x, inverse_of_bound(x))
     before = u
     for a, b, c in plan:
