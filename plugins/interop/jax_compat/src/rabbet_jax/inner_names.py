@@ -107,8 +107,6 @@ _INNER = {
         "saving through tensorstore",
         "rabbet.store saves and restores arrays, over processes too",
     ): """
-    jax.experimental.array_serialization.pytree_serialization load load_pytreedef nonblocking_load
-     nonblocking_save save
     jax.experimental.array_serialization.pytree_serialization_utils deserialize_pytreedef
      register_pytree_node_serialization serialize_pytreedef
     jax.experimental.array_serialization.serialization AsyncManager BarrierTimeoutError Format
