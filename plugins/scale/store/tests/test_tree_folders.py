@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rabbet as rb
 from rabbet.errors import TreeError
+from rabbet.extend.sharding import SingleDeviceSharding
 from rabbet_store.errors import CheckpointError
 
 serialization = pytest.importorskip("rabbet.experimental.array_serialization.pytree_serialization")
@@ -20,7 +21,7 @@ def test_what_is_saved_is_read(tmp_path):
     serialization.save(data(), tmp_path / "tree")
     types = serialization.load_pytreedef(tmp_path / "tree")
     assert types["w"] == rb.ShapeDtypeStruct((2, 3), "float32") and types["parts"][1] is None
-    here = rb.sharding.SingleDeviceSharding(rb.devices()[0])
+    here = SingleDeviceSharding(rb.devices()[0])
     for place in (
         here,
         rb.devices()[0],
@@ -74,6 +75,6 @@ def test_what_cannot_be(tmp_path):
     serialization.save({"a": W}, tmp_path)
     with pytest.raises(TreeError, match="shardings"):
         serialization.load(tmp_path, {"b": rb.devices()[0]})
-    other = rb.ShapeDtypeStruct((3, 3), "float32", sharding=rb.sharding.SingleDeviceSharding(rb.devices()[0]))
+    other = rb.ShapeDtypeStruct((3, 3), "float32", sharding=SingleDeviceSharding(rb.devices()[0]))
     with pytest.raises(CheckpointError, match=r"of the shape \(2, 3\) is asked for as \(3, 3\)"):
         serialization.load(tmp_path, other)

@@ -18,6 +18,7 @@ import rabbet as rb
 from rabbet import Array, dtypes, tree
 from rabbet.errors import ArgumentError
 from rabbet.extend.functions import folded
+from rabbet.extend.sharding import SingleDeviceSharding
 
 from rabbet_store.checkpoints import Checkpoints
 from rabbet_store.errors import CheckpointError
@@ -212,7 +213,7 @@ def _placed(aval: rb.ShapeDtypeStruct, place: Any) -> rb.ShapeDtypeStruct:
             raise CheckpointError(f"load: an array of the shape {aval.shape} is asked for as {place.shape}")
         return place
     if isinstance(place, rb.Device):
-        place = rb.sharding.SingleDeviceSharding(place)
+        place = SingleDeviceSharding(place)
     return rb.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place)
 
 
