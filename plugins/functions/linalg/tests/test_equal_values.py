@@ -82,6 +82,55 @@ def test_values_that_differ_by_rounding_alone_count_as_equal(dtype):
                 np.testing.assert_allclose(found, (wanted + wanted.T) / 2, atol=tolerance)
 
 
+def by_eigh(f):
+    def function(a):
+        v, w = lax.linalg.eigh((a + a.T) / 2)
+        return ((v * f(w)[None]) @ v.T)[1, 2]
+
+    return function
+
+
+def by_svd(f):
+    def function(a):
+        u, s, vh = lax.linalg.svd(a, full_matrices=False)
+        return ((u * f(s)[None]) @ vh)[1, 2]
+
+    return function
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "jvp", "numpy")
+@pytest.mark.parametrize("by", [by_eigh, by_svd])
+def test_a_function_that_is_zero_at_equal_values_is_not_taken_for_one_that_leaves_them_out(by):
+    """The derivatives of ``log`` have a 1 at (1, 2), which the vectors do not know: reverse mode said 0."""
+    tall = np.concatenate([EQUAL, np.zeros((1, 3), "float32")])
+    for a in (EQUAL, np.eye(3, dtype="float32"), *([tall] if by is by_svd else [])):
+        for f in (rb.numpy.log, lambda w: w - 1):
+            assert not np.isfinite(rb.grad(by(f))(a)).all()
+        # What is 0 around them has no part in them.
+        flat = lambda w: rb.numpy.maximum(w - 2, 0.0)
+        np.testing.assert_allclose(rb.grad(by(flat))(a), np.zeros(a.shape), atol=1e-6)
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "jvp", "numpy")
+def test_second_derivatives_of_sums_over_equal_values_are_no_number_where_their_slope_is_zero():
+    """That of the squared distance from the identity is 2 everywhere; without the vectors it is 0 here."""
+    change = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0]], "float32")
+
+    def eigenvalues(t):
+        return ((lax.linalg.eigh(EQUAL + t * change)[1] - 1) ** 2).sum()
+
+    def singular_values(t):
+        return ((lax.linalg.svd(EQUAL + t * change, compute_uv=False) - 1) ** 2).sum()
+
+    for f in (eigenvalues, singular_values):
+        slope = lambda t, f=f: rb.jvp(f, (t,), (1.0,))[1]
+        for second in (rb.grad(rb.grad(f)), rb.grad(slope), lambda t: rb.jvp(slope, (t,), (1.0,))[1]):
+            assert not np.isfinite(second(0.0))
+        assert rb.grad(f)(0.0) == 0
+
+
 def resolvent(a):
     """A smooth function by way of ``eig`` that no phase of a vector changes: entry (0, 1) of ``exp(a)``."""
     w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)

@@ -220,10 +220,13 @@ def test_derivatives_of_values_where_they_are_equal():
     assert pushed(lambda x: tuple(linalg.eig(x, **values)), eye, t)[0].tolist() == [1, 4]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_derivatives_at_singular_values_of_zero_are_those_of_the_others():
-    x = np.array([[2.0], [0.0]]) * 0
-    du, ds, _ = pushed(lambda a: linalg.svd(a, full_matrices=False), x, np.ones((2, 1)))
-    assert np.isfinite(du).all() and np.isfinite(ds).all()
+    """The vector of a value of 0 is any of several, so its derivative is no number (not 0)."""
+    x = np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    du, ds, dvh = pushed(lambda a: linalg.svd(a, full_matrices=False), x, np.ones((3, 2)))
+    assert np.isfinite(du[:, 0]).all() and np.isfinite(ds).all() and np.isfinite(dvh).all()
+    assert not np.isfinite(du[:, 1]).all()
 
 
 # ------------------------------------------------------------------------------------------------- batches

@@ -60,6 +60,7 @@ def jvp_eigh(op, a):
 
     Infinite or NaN where eigenvalues are equal: the vectors are not functions of the matrix there. But what
     treats vectors of equal eigenvalues alike, such as the projector on others, has its derivative.
+    Equal eigenvalues are returned a unit of rounding apart (``ties_apart`` says why).
     """
     v, w = op(a.primal)
     change = a.tangent
@@ -67,4 +68,5 @@ def jvp_eigh(op, a):
     inner = matrices.product(matrices.product(matrices.adjoint(v), change), v)
     dw = factor_parts.real_part(factor_parts.diagonal(inner))
     gaps = to_dtype(factor_parts.inverse_differences(w), typeof(v).dtype)
-    return [Dual(v, matrices.product(v, factor_parts.times_or_zero(gaps, inner))), Dual(w, dw)]
+    dv = matrices.product(v, factor_parts.times_or_zero(gaps, inner))
+    return [Dual(v, dv), Dual(factor_parts.ties_apart(w), dw)]

@@ -141,6 +141,26 @@ def jvp_inverse_differences(op, values):
     return Dual(out, lax.neg(change))
 
 
+def ties_apart(values):
+    """Increasing values, of exactly equal ones that are not 0 all but the first a unit of rounding larger.
+
+    A product with zero says that a function does not treat a vector, or that it is 0 at its value: the
+    derivative of ``v f(w) v^H`` by ``v`` is ``f(w)`` times something, and where ``f`` is 0 at equal values its
+    own slope counts, of which the vectors know nothing. With these values only a function that is 0 around
+    them, too, has such zeros; for any other an infinity meets a number, and the result is none.
+    """
+    aval = typeof(values)
+    n = aval.shape[-1]
+    if n < 2:
+        return values
+    lead = (0,) * (aval.ndim - 1)
+    most = lax.slice(values, start_indices=(*lead, 0), limit_indices=(*aval.shape[:-1], n - 1))
+    config = (*((0, 0, 0),) * len(lead), (1, 0, 0))
+    before = lax.pad(most, full_of_type(aval.strong().update(shape=()), np.nan), padding_config=config)
+    more = lax.add(values, lax.mul(lax.abs(values), float(dtypes.finfo(aval.dtype).eps)))
+    return lax.select_n(lax.eq(values, before), values, more)
+
+
 def over_triangle(b, r):
     """``b r^-1`` for upper triangular ``r``."""
     return triangular_solve(

@@ -3,7 +3,7 @@
 import enum
 
 from rabbet import lax
-from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis
 from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
@@ -65,7 +65,8 @@ def jvp_svd(op, a):
     from ``da v`` and ``da^H u`` (J. Townsend, Differentiating the singular value decomposition, 2016).
     Complex vectors may turn; here that is given to ``u``, by the imaginary diagonal of ``P`` over ``s``.
 
-    Infinite or NaN where singular values are equal: the vectors are not functions of the matrix there.
+    Infinite or NaN where singular values are equal, or 0 where more directions have none: the vectors are not
+    functions of the matrix there. Equal ones are returned a unit of rounding apart, as by ``eigh``.
     """
     aval = typeof(a.primal)
     m, n = aval.shape[-2:]
@@ -80,25 +81,26 @@ def jvp_svd(op, a):
     v = matrices.adjoint(vh)
     inner = matrices.product(along, v)
     ds = factor_parts.real_part(factor_parts.diagonal(inner))
+    apart = lax.neg(factor_parts.ties_apart(lax.neg(s)))
     if not op["compute_uv"]:
-        return [Dual(s, ds)]
+        return [Dual(apart, ds)]
     inner_h = matrices.adjoint(inner)
     gaps = to_dtype(inverse_square_gaps(s), aval.dtype)
     right, left = factor_parts.scaled_columns, factor_parts.scaled_rows
     turn_u = factor_parts.times_or_zero(gaps, lax.add(right(inner, s), left(s, inner_h)))
     turn_v = factor_parts.times_or_zero(gaps, lax.add(left(s, inner), right(inner_h, s)))
-    inverse = reciprocal_or_zero(s)
+    inverse = lax.div(1.0, s)
     if aval.kind == "c":
-        phase = lax.mul(lax.imag(factor_parts.diagonal(inner)), inverse)
+        phase = factor_parts.times_or_zero(lax.imag(factor_parts.diagonal(inner)), inverse)
         turn_u = lax.add(turn_u, factor_parts.imaginary_diagonal(phase, typeof(turn_u)))
     du, dv = matrices.product(u, turn_u), matrices.product(v, turn_v)
     if m > n:
         beside = factor_parts.beyond(matrices.product(a.tangent, v), u)
-        du = lax.add(du, right(beside, inverse))
+        du = lax.add(du, columns_or_zero(beside, inverse))
     if n > m:
         beside = factor_parts.beyond(matrices.adjoint(along), v)
-        dv = lax.add(dv, right(beside, inverse))
-    return [Dual(u, du), Dual(s, ds), Dual(vh, matrices.adjoint(dv))]
+        dv = lax.add(dv, columns_or_zero(beside, inverse))
+    return [Dual(u, du), Dual(apart, ds), Dual(vh, matrices.adjoint(dv))]
 
 
 def inverse_square_gaps(s):
@@ -109,9 +111,7 @@ def inverse_square_gaps(s):
     return factor_parts.without_diagonal(lax.div(gaps, sums))
 
 
-def reciprocal_or_zero(s):
-    """``1 / s``, and 0 for 0: directions in which the matrix has no extent do not move."""
-    nothing = lax.eq(s, 0.0)
-    one = full_of_type(typeof(s).strong(), 1)
-    inverse = lax.div(one, lax.select_n(nothing, s, one))
-    return lax.select_n(nothing, inverse, full_of_type(typeof(s).strong(), 0))
+def columns_or_zero(x, factors):
+    """``x diag(factors)``, where zeros stay beside infinite factors."""
+    aval = typeof(x)
+    return factor_parts.times_or_zero(x, factor_parts.as_row(to_dtype(factors, aval.dtype), aval.shape))
