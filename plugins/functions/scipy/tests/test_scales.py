@@ -85,3 +85,19 @@ def test_derivatives_of_sizes_at_zero_are_subgradients():
     for name in SIZES:
         assert np.array_equal(reverse[name], np.zeros(3)), name
         assert np.array_equal(forward[name], 0), name
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+def test_the_exponential_beside_an_entry_that_overflows():
+    """The others are ``(exp(90) - 1) / 90`` and 1; those of the derivative follow from it."""
+    a, far, apart = (rnp.array([[x, 1.0], [0.0, y]]) for x, y in ((90.0, 0.0), (180.0, 0.0), (80.0, -80.0)))
+    small = rnp.array([[1.0, 2.0], [3.0, 4.0]])
+    compiled = rb.jit(lambda a: rb.scipy.linalg.expm_frechet(a, rnp.ones_like(a)))
+    values, changes = compiled(rnp.stack([a, far, small, apart]))
+    wide = (np.exp(90.0) - 1) / 90
+    np.testing.assert_allclose(values[0], [[np.inf, wide], [0, 1]], rtol=1e-4)
+    np.testing.assert_allclose(changes[0], [[np.inf, 2.7267393e37], [wide, 1.5066708e35]], rtol=1e-4)
+    # What has vanished beside an entry as large is no number, and what is 0 for certain stays.
+    np.testing.assert_array_equal(values[1], [[np.inf, np.inf], [0, np.nan]])
+    np.testing.assert_allclose(values[2], scipy_linalg.expm(np.asarray(small)), rtol=1e-5)
+    np.testing.assert_allclose(np.diag(values[3]), np.exp([80.0, -80.0]), rtol=1e-4)

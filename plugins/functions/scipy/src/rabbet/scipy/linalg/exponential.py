@@ -31,6 +31,7 @@ VALUE = {4: {3: 0.4258, 5: 1.880, 7: 3.925}, 8: {3: 0.01495, 5: 0.2539, 7: 0.950
 DERIVATIVE = {4: {3: 0.3, 5: 1.4, 7: 3.1}, 8: {3: 0.0108, 5: 0.2, 7: 0.783, 9: 1.78, 13: 4.74}}
 # How often a matrix is halved at most. Each squaring doubles the relative error, to half a percent then.
 MOST = {4: 16, 8: 45}
+EXPONENTS = {4: 127, 8: 1023}  # of the largest powers of 2
 VANISHED = {4: -104.0, 8: -746.0}  # logarithms of what is 0 for certain
 
 
@@ -197,16 +198,25 @@ def exponential(a, change, most, upper):
     odd, even = lax.switch(index, branches, pair)
     pair = divided(odd, even, upper)
 
-    def square_again(state):
-        i, pair = state
-        again = pair.times(pair)
-        more = (i < s)[..., None, None]
-        change = None if pair.change is None else where(more, again.change, pair.change)
-        return i + 1.0, Pair(where(more, again.value, pair.value), change)
+    # The largest power of 2 for entries that are to be multiplied and added up.
+    large = (EXPONENTS[bytes_each] - 1 - a.shape[-1].bit_length()) // 2
 
-    _, pair = lax.while_loop(
-        lambda state: rnp.any(state[0] < s), square_again, (rnp.zeros((), s.dtype), pair)
+    def square_again(state):
+        """Twice the exponent, after a power of 2 is taken out of what would overflow."""
+        i, power, pair = state
+        largest = rnp.max(rnp.abs(pair.value), (-2, -1))
+        above = rnp.ceil(rnp.log2(where((largest > 0) & rnp.isfinite(largest), largest, 1))) - large
+        above = rnp.maximum(above, 0)
+        again = pair.scaled(rnp.asarray(2.0**-above, a.dtype)[..., None, None])
+        again, more = again.times(again), i < s
+        power, more = where(more, 2 * (power + above), power), more[..., None, None]
+        change = None if pair.change is None else where(more, again.change, pair.change)
+        return i + 1.0, power, Pair(where(more, again.value, pair.value), change)
+
+    _, power, pair = lax.while_loop(
+        lambda state: rnp.any(state[0] < s), square_again, (rnp.zeros((), s.dtype), rnp.zeros_like(s), pair)
     )
+    pair = unscaled(pair, power, Pair(a, change))
     exact, growth = of_diagonals(whole), largest_growth(a)
 
     def either(entries, of_diagonal, size):
@@ -219,6 +229,48 @@ def exponential(a, change, most, upper):
     if change is None:
         return Pair(value, None)
     return Pair(value, either(pair.change, exact.change, growth + rnp.log(norm1(change))))
+
+
+def unscaled(pair, power, whole):
+    """The pair times powers of 2, infinite where that is too large. What has vanished beside entries as large
+    is NaN, unless it is 0 for certain.
+
+    Args:
+      power: of 2, for each matrix.
+      whole: the matrix and its change.
+    """
+
+    def reached(_):
+        """Which entries some power of the matrix may have, and its change."""
+        n = whole.value.shape[-1]
+        there = rnp.maximum(ones(whole.value), ones(identity_like(whole.value)))
+        for _ in range(max(n - 1, 1).bit_length()):
+            there = ones(product(there, there))
+        if whole.change is None:
+            return [there]
+        return [there, ones(product(product(there, ones(whole.change)), there))]
+
+    def ones(x):
+        return rnp.asarray(x != 0, power.dtype)
+
+    def none(_):
+        return [rnp.zeros(x.shape, power.dtype) for x in parts]
+
+    parts = [pair.value] if pair.change is None else list(pair)
+    lost = lax.cond(rnp.any(power > 0), reached, none, None)
+    first = rnp.floor(power / 3)
+    second = rnp.floor((power - first) / 2)
+    most = 900.0 if power.dtype.itemsize == 8 else 100.0  # three of which are too large for any number
+    factors = [2.0 ** rnp.minimum(x, most) for x in (first, second, power - first - second)]
+
+    def larger(x, lost):
+        gone = (lost > 0) & (power > 0)[..., None, None] & (x == 0)
+        for factor in factors:
+            x = x * rnp.asarray(factor, x.dtype)[..., None, None]
+        return where(gone, rnp.nan, x)
+
+    out = [larger(x, at) for x, at in zip(parts, lost, strict=True)]
+    return Pair(out[0], out[1] if out[1:] else None)
 
 
 def largest_growth(a):

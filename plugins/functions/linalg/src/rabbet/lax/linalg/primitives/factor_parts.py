@@ -145,9 +145,9 @@ def ties_apart(values):
     """Increasing values, of exactly equal ones that are not 0 all but the first a unit of rounding larger.
 
     A product with zero says that a function does not treat a vector, or that it is 0 at its value: the
-    derivative of ``v f(w) v^H`` by ``v`` is ``f(w)`` times something, and where ``f`` is 0 at equal values its
-    own slope counts, of which the vectors know nothing. With these values only a function that is 0 around
-    them, too, has such zeros; for any other an infinity meets a number, and the result is none.
+    derivative of ``v f(w) v^H`` by ``v`` is ``f(w)`` times something, and where ``f`` is 0 at equal values
+    its own slope counts, of which the vectors know nothing. With these values only a function that is 0
+    around them, too, has such zeros; for any other an infinity meets a number, and the result is none.
     """
     aval = typeof(values)
     n = aval.shape[-1]
