@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import rabbet as rb
@@ -129,3 +130,16 @@ CORNERS = {
 def test_ends(name):
     *args, wanted = np.array((CORNERS[name] * N)[:N], float).T  # of the shape of the values above
     np.testing.assert_allclose(np.asarray(getattr(special, name)(*wide(*args))), wanted, rtol=1e-15)
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@rb.enable_x64(True)
+def test_the_complement_of_the_incomplete_beta_function_beside_zero():
+    """Where ``1 - x`` is 1, and beyond the interval."""
+    with mpmath.workdps(40):
+        for a, b, x in ((1e-10, 1e-10, 1e-10), (0.01, 2.0, 1e-20), (3.0, 4.0, 1e-30), (2.0, 5.0, 0.3)):
+            wanted = float(1 - mpmath.betainc(a, b, 0, x, regularized=True))
+            for dtype, bound in (("float64", 1e-13), ("float32", 2e-5)):
+                found = special.betaincc(*(rb.numpy.asarray(v, dtype) for v in (a, b, x)))
+                np.testing.assert_allclose(found, wanted, rtol=bound, err_msg=str((a, b, x, dtype)))
+    assert np.isnan(special.betaincc(30.5, 1.5, -1e-20))

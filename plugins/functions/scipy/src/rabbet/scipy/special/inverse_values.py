@@ -265,8 +265,20 @@ student_inverses = define(
     ],
     "the quantile of Student's t",
 )  # fmt: skip
+
+
+def beta_complement(a, b, x):
+    """The tail above ``x``: what the one below leaves, unless that is little; ``1 - x`` has lost the digits
+    of a small ``x``.
+    """
+    pair = lax.betainc(rnp.stack([a, b]), rnp.stack([b, a]), rnp.stack([x, 1.0 - x]))
+    below, above = pair[0], pair[1]
+    left = (x <= 0.5) & ((below < 0.9) | (x < (1e-15 if is_double(x) else 1e-6)))
+    return choose(left, 1.0 - below, x < 0.0, math.nan, above)
+
+
 incomplete_beta_complements = define(
-    "betaincc", "a b x", lambda a, b, x: lax.betainc(b, a, 1.0 - x),
+    "betaincc", "a b x", beta_complement,
     [
         lambda a, b, x, out: -betainc_by_a(a, b, x), lambda a, b, x, out: -betainc_by_b(a, b, x),
         lambda a, b, x, out: -incomplete_by_x(a, b, x, out),
