@@ -203,8 +203,8 @@ def test_a_tuple_where_operands_come_as_a_list():
         lax.reduce([x, x], [0.0, 1.0], lambda a, b: (a[0],), (0,))
 
 
+@pytest.mark.needs("int4")
 def test_extremes_of_integers_of_few_bits():
-    pytest.importorskip("rabbet_int4")
     x = lax.convert_element_type(np.arange(-4, 4), "int4")
     found = lax.reduce_window(x, -np.inf, lax.max, (2,), (1,), "VALID")
     assert found.dtype.name == "int4"
