@@ -5,7 +5,8 @@
     python benchmarks/library_steps.py --rows               # as the rows of docs/jax_libraries.md
 
 Each pair is a process of either framework; both live at once, and take turns for each round of steady steps,
-so that what else the machine does meets both. A round is the mean of some steps, each waited for. All figures
+so that what else the machine does meets both. A round is the mean of some steps, each waited for; with
+`--together` only the last one, which leaves out what waiting costs. All figures
 but the import are processor time of all threads together, the least over the rounds and pairs; "quarter" is
 the ratio of the lower quartiles of the rounds; under 1.0 is faster. The folder of compiled programs is new
 for each process. The environment has the libraries, jax and Rabbet, as tox's `ecosystem` has; libraries that
@@ -204,7 +205,7 @@ PROGRAMS = {
 IMPORTED = {"flax-linen": "flax.linen", "flax-nnx": "flax.nnx"}
 
 
-def measure(framework, name):
+def measure(framework, name, together):
     """In a process of its own: the figures of the beginning, and then one for each line read."""
     started = time.perf_counter()
     if framework == "rabbet":  # not by its command: jaxlib notes who calls, and more callers take longer
@@ -221,7 +222,10 @@ def measure(framework, name):
     def steps(state, count):
         begun = time.process_time()
         for _ in range(count):
-            state = jax.block_until_ready(step(state))
+            state = step(state)
+            if not together:
+                jax.block_until_ready(state)
+        jax.block_until_ready(state)
         return state, time.process_time() - begun
 
     state, first = steps(state, 1)
@@ -234,22 +238,22 @@ def measure(framework, name):
         print(spent / count, flush=True)
 
 
-def process(framework, name, cache):
+def process(framework, name, cache, options):
     """One process that measures."""
     settings = {"RABBET_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     return subprocess.Popen(
-        [sys.executable, __file__, "--measure", framework, name],
+        [sys.executable, __file__, "--measure", framework, name, *options],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **settings},
     )  # fmt: skip
 
 
-def pair(name, rounds):
+def pair(name, rounds, options):
     """Import, first step and steady steps of Rabbet and of JAX."""
     found = []
     with tempfile.TemporaryDirectory() as cache:
         processes = []
         for framework in ("rabbet", "jax"):  # one after the other
-            processes.append(process(framework, name, cache))
+            processes.append(process(framework, name, cache, options))
             imported, first = map(float, processes[-1].stdout.readline().split())
             found.append((imported, first, []))
         for turn in range(FIRST + rounds):
@@ -269,12 +273,13 @@ def main():
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--rows", action="store_true", help="rows of a table")
+    parser.add_argument("--together", action="store_true", help="wait for the last step of a round only")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        measure(*args.measure)
+        measure(*args.measure, args.together)
         return
-    before = os.getloadavg()[0]
+    before, options = os.getloadavg()[0], ["--together"] * args.together
     between, edge = (" | ", ("| ", " |")) if args.rows else ("  ", ("", ""))
     heads = ("import", "first step, ms: JAX", "Rabbet", "ratio", "step, µs: JAX", "Rabbet", "ratio")
     print(edge[0] + between.join(("program", *heads, "quarter")) + edge[1])
@@ -283,7 +288,7 @@ def main():
     for name in args.programs or PROGRAMS:
         if importlib.util.find_spec(IMPORTED.get(name, name).partition(".")[0].partition("-")[0]) is None:
             continue
-        pairs = [pair(name, args.rounds) for _ in range(args.pairs)]
+        pairs = [pair(name, args.rounds, options) for _ in range(args.pairs)]
         here, there = zip(*pairs, strict=True)
         imports, firsts = ([min(one[i] for one in side) for side in (there, here)] for i in (0, 1))
         rounds = [sorted(x for one in side for x in one[2]) for side in (there, here)]

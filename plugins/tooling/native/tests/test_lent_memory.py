@@ -92,7 +92,8 @@ def test_all_kinds_of_arrays_in_turns(made):
     frozen = ones(3)
     frozen.flags.writeable = False
     kinds = [ones(3), ones(), ones(0), frozen, square.T, square[::2], np.arange(3), np.array([True, False])]
-    kinds += [ones(1 << 15), np.arange(3, dtype=np.int16), np.arange(3).astype(">f4"), square[:, ::-1]]
+    kinds += [np.arange(3, dtype=np.int16), np.arange(3).astype(">f4"), square[:, ::-1]]
+    kinds += [ones(1 << 15), ones(1 << 19)]  # the latter is more than is lent
     for x in kinds:
         for i in range(3):  # again and again, as it is lent from the second time on
             assert np.array_equal(f(x if i < 2 else x.copy(order="K")), x + x)

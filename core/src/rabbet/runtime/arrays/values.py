@@ -91,7 +91,7 @@ def host_value(host: np.ndarray, aval: ShapedArray) -> tuple[Any, ...]:
 
 # Where NumPy arrays go in which nothing is to be converted, by (dtype, shape, device, enable_x64).
 MOST_KINDS = 2048
-MOST_LENT = 1 << 16  # bytes
+MOST_LENT = 1 << 20  # bytes
 _as_they_are: dict = {}
 
 
