@@ -38,9 +38,10 @@ products, of which causality leaves out half; of pipelines that of `most`.
 
 Nothing was fitted to these runs: speeds are other people's measurements of single kernels and links
 (`rabbet_plan/hardware.py` has the sources). The tables of llm-foundry and of MaxText's configurations of v5e
-and v5p were read when their rows were added; the rates of Megatron's article are recalled and were not
-looked up, and nothing else was looked up again when this page was made. The numbers of parameters are those
-of the example.
+and v5p were read when their rows were added. Each row of Megatron was compared with a transcription of the
+article's table 1 (github.com/SotaroKaneda/MLCarbon, data/megatron_table.csv): sizes, devices, batches and
+rates agree, so their errors are not of what was remembered. The numbers of parameters are those of the
+example.
 
 The runs of llm-foundry and Megatron add up gradients over small batches where the example takes the batch at
 once, so its memory is larger than theirs. Megatron's times are counted from its formula of the operations

@@ -66,6 +66,35 @@ def test_derivatives():
     assert np.isfinite(rb.jit(rb.grad(lambda x: nn.log_softmax(x)[0]))(np.array([1e4, -1e4], "f4"))).all()
 
 
+@pytest.mark.optimized
+@pytest.mark.needs("grad", "jit")
+def test_a_derivative_keeps_the_result_alone():
+    """And no array of powers beside it: slopes of attention need two arrays of scores, not three."""
+    x = np.zeros((256, 256), "f4")
+    f = lambda x, v: ((nn.softmax(x * 2) @ v) ** 2).sum()
+    made = rb.jit(rb.grad(f, (0, 1))).lower(x, x).compile()
+    assert made.memory_analysis().temp_size_in_bytes <= 2.5 * x.nbytes
+
+
+@pytest.mark.needs("grad", "jit", "vmap")
+def test_second_derivatives_of_softmax():
+    """Against formulas made by hand; compiled and not; and over two axes as over one of all elements."""
+    p = softmax(X[0].astype("f8"), -1)
+    slope = np.diag(p) - np.outer(p, p)
+    to_first = np.eye(4)[0] - p
+    second = p[0] * (np.outer(to_first, to_first) - slope)
+    first = lambda x: nn.softmax(x)[0]
+    for run in (lambda f: f, rb.jit):
+        np.testing.assert_allclose(run(rb.grad(first))(X[0]), slope[0], rtol=1e-4, atol=1e-6)
+        found = run(lambda x: rb.vmap(rb.grad(lambda x, i: rb.grad(first)(x)[i]), (None, 0))(x, np.arange(4)))
+        np.testing.assert_allclose(found(X[0]), second, rtol=1e-3, atol=1e-6)
+    weights = rnp.arange(12.0).reshape(3, 4)
+    over = lambda x, axis: (nn.softmax(x, axis) * weights).sum()
+    turned = rb.grad(lambda x: over(x, (0, 1)))(X)
+    flat = rb.grad(lambda x: (nn.softmax(x) * weights.reshape(-1)).sum())(X.reshape(-1))
+    np.testing.assert_allclose(turned.reshape(-1), flat, rtol=1e-4, atol=1e-6)
+
+
 def test_standardize():
     found = nn.standardize(X)
     np.testing.assert_allclose(np.mean(found, -1), 0, atol=1e-6)

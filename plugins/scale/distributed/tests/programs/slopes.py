@@ -1,7 +1,10 @@
 """How what processes tell each other grows with their number: ``python slopes.py 16`` makes so many members,
-each with a client of its own at a real coordinator, as threads of this process. They compute nothing.
+each with a client of its own at a real coordinator, as threads of this process. They compute nothing. Prints
+a line of JSON. ``benchmarks/processes.py`` runs it for several numbers and makes the table in
+docs/processes.md.
 """
 
+import json
 import os
 import socket
 import sys
@@ -68,6 +71,39 @@ def at_once(function, over):
     return max(took)
 
 
+def started_by_one(members, seconds=2.0, size=2_000_000):
+    """The time until each member has a program that one compiles, as a share of compiling (here: waiting for
+    so many seconds, with a result of so many bytes), and how often it was compiled.
+    """
+    blob, compiled = os.urandom(size), []
+
+    def start(member):
+        member.watch.agree("devices", "'step'", "digest of step")
+        found = member.watch.fetch("devices", "'step'", "digest of step", "key")
+        if found is None:
+            time.sleep(seconds)
+            compiled.append(member)
+            found = blob
+        assert found == blob
+        member.watch.hand_on("devices", "digest of step", "key", lambda: found)
+
+    return at_once(start, members) / seconds, len(compiled)
+
+
+def death_is_known(members):
+    """Seconds until all others have noticed that one member has ended without a word."""
+    lost = members[len(members) // 2]
+    lost.watch.stopped.set()
+    lost.watch.thread.join()
+    lost.watch.listener.close()
+    everybody = range(len(members))
+    began, waiting = time.monotonic(), [m for m in members if m is not lost]
+    while waiting and time.monotonic() - began < 40:
+        waiting = [m for m in waiting if not m.watch.lost(everybody)]
+        time.sleep(0.05)
+    return None if waiting else time.monotonic() - began
+
+
 def main(count):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -93,25 +129,17 @@ def main(count):
         before = sums()
         took = at_once(lambda member, i=i: member.watch.agree("devices", "'f'", f"digest {i}"), members)
         tries.append((took, sums()[0] - before[0]))
+    shared, compiles = started_by_one(members)
     before, busy = sums(), time.process_time()
     time.sleep(5)
     calls, size = [(b - a) / 5 for a, b in zip(before, sums(), strict=True)]
     busy = (time.process_time() - busy) / 5
-    lost = members[count // 2]
-    lost.watch.stopped.set()
-    lost.watch.thread.join()
-    lost.watch.listener.close()
-    began, waiting = time.monotonic(), [m for m in members if m is not lost]
-    while waiting and time.monotonic() - began < 40:
-        waiting = [m for m in waiting if not m.watch.lost(range(count))]
-        time.sleep(0.05)
-    print(
-        f"{count}: joined in {joined:.2f} s; "
-        f"agreed in {min(tries)[0] * 1000:.1f} ms by {min(tries)[1]} calls; "
-        f"beats: {calls:.0f} calls/s, {size / 1000:.1f} kB/s, {busy:.2f} processors with the coordinator; "
-        f"a death was known to all after {time.monotonic() - began:.2f} s",
-        flush=True,
-    )
+    row = {
+        "processes": count, "join_s": joined, "agree_s": min(tries)[0], "agree_calls": min(tries)[1],
+        "beat_calls": calls, "beat_bytes": size, "busy": busy, "start_ratio": shared, "compiles": compiles,
+        "death_s": death_is_known(members),
+    }  # fmt: skip
+    print(json.dumps(row), flush=True)
     del service
     os._exit(0)  # the others are at the service still
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, obeys_out_sharding
+from rabbet.extend.functions import fused, is_evaluating, obeys_out_sharding
+from rabbet.extend.primitive import Dual, Primitive, keep_apart
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from rabbet.extend.primitive import Op, ShapedArray
     from rabbet.typing import DTypeLike, Value
 
 STATIC = ("axis",)
+# Below this many elements computing again costs less than keeping.
+WORTH_KEEPING = 1024
 
 
 def axes_of(name, axis, ndim):
@@ -82,10 +86,43 @@ def softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None
     if where is not None:
         where = mask_of(where, x)
         x = lax.select(where, x, floor_like(x))
-    powers = lax.exp(plain_shift(x, axes))
-    # By the reciprocal: the derivative then reads the powers alone, and a quotient is not kept beside them.
-    out = lax.mul(powers, back(lax.div(1.0, lax.reduce_sum(powers, axes)), axes, x.shape))
+    out = shares_of_powers(x, axes=axes)
     return out if where is None else lax.select(where, out, lax.full_like(out, 0))
+
+
+def worth_keeping(x: ShapedArray) -> bool:
+    return x.is_symbolic or x.size >= WORTH_KEEPING
+
+
+def of_any(x: ShapedArray, axes: tuple[int, ...]) -> ShapedArray:
+    return x
+
+
+shares_of_powers = Primitive(
+    "shares_of_powers", of_any, operands=("x",),
+    doc="exp(x) / sum(exp(x)) over axes; its derivative keeps the result alone",
+    parameters={"axes": "tuple of ints: the axes that are summed over"},
+)  # fmt: skip
+
+
+@shares_of_powers.decompose
+def by_powers(op: Op, x: Value) -> Value:
+    axes = op.params["axes"]
+    powers = lax.exp(plain_shift(x, axes))
+    return lax.mul(powers, back(lax.div(1.0, lax.reduce_sum(powers, axes)), axes, x.shape))
+
+
+@shares_of_powers.rule("jvp")
+def jvp_shares_of_powers(op: Op, x: Dual) -> Dual:
+    """Of the result alone, which attention keeps for its product with the values anyway. By the rules of its
+    steps the powers would be kept beside it, an array as large; and so they would be without the barrier,
+    since XLA for CPUs makes the result of them once more where the derivative reads it.
+    """
+    axes, out = op.params["axes"], op(x.primal)
+    if not is_evaluating(beneath=True) and worth_keeping(typeof(out)):
+        out = keep_apart(out)
+    moved = lax.sub(x.tangent, back(lax.reduce_sum(lax.mul(x.tangent, out), axes), axes, out.shape))
+    return Dual(out, lax.mul(moved, out))
 
 
 def plain_shift(x, axes):
