@@ -51,6 +51,10 @@ def test_gpu_is_another_name_for_it():
     assert "cusolver_potrf_ffi" in lowered.as_text()
 
 
+def test_what_to_install_in_a_clone_is_said_too():
+    assert '"./pjrt_cuda[cuda13]"' in cuda_installation.ADVICE
+
+
 def test_without_the_library_the_package_is_named(nothing):
     assert "rabbet[cuda13]" in BACKEND.obstacle()
     with pytest.raises(PluginError, match=r"rabbet\[cuda13\]"):

@@ -9,7 +9,10 @@ from rabbet.extend.backend import find_library, jaxlib_version
 LIBRARY = "xla_cuda_plugin.so"
 # The newest first: of each CUDA version the oldest driver that runs it.
 OLDEST_DRIVER = {13: 580, 12: 525}
-ADVICE = 'install it with: python -m pip install "rabbet[cuda13]" (or "rabbet[cuda12]" for an older driver)'
+ADVICE = (
+    'install it with: python -m pip install "rabbet[cuda13]" (or "rabbet[cuda12]" for an older driver); '
+    'in a clone of the repository: python -m pip install "./pjrt_cuda[cuda13]"'
+)
 DRIVER_FILE = "/proc/driver/nvidia/version"
 
 
