@@ -144,3 +144,23 @@ def test_settings_take_or_refuse_odd_values(fuzz):
 
     faults, outcomes = environments.settings_tried(count=1)
     assert not faults and outcomes["refused"] > 1000 and outcomes["taken"] > 500
+
+
+def test_changed_entries_of_the_cache_are_compiled_again(fuzz, capsys):
+    from fuzz import cache_entries
+
+    count = 2 * len(cache_entries.WAYS)  # each in a folder of one's own and in a shared one
+    assert cache_entries.main(["--count", str(count)]) == 0, capsys.readouterr()
+
+
+def test_tasks_of_several_kinds_get_their_values(fuzz, capsys):
+    from fuzz import tasks
+
+    assert tasks.main(["--count", "2"]) == 0, capsys.readouterr()
+
+
+def test_a_profile_server_stands_what_it_is_sent(fuzz, capsys):
+    pytest.importorskip("rabbet.profiler")
+    from fuzz import profile_server
+
+    assert profile_server.main(["--count", "20"]) == 0, capsys.readouterr()

@@ -140,12 +140,15 @@ def doctored(number):
     names += ["XLA_FLAGS", "HOME", "XDG_CACHE_HOME", "TMPDIR", "LC_ALL", "JAX_ENABLE_X64", "COLUMNS"]
     chosen = {rng.choice(names): rng.choice(ODD) for _ in range(rng.choice([1, 1, 2, 3]))}
     with_os = {name: text for name, text in chosen.items() if len(text) < 100_000}
-    done = subprocess.run(
-        [sys.executable, "-m", "rabbet", "doctor"],
-        env={**os.environ, **with_os},
-        capture_output=True,
-        timeout=300,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "rabbet", "doctor"],
+            env={**os.environ, **with_os},
+            capture_output=True,
+            timeout=300,
+        )
+    except subprocess.TimeoutExpired:
+        return "it is not done after 300 s", with_os, ""
     said = (done.stdout + done.stderr).decode(errors="surrogateescape")
     fault = None
     if done.returncode not in (0, 1):

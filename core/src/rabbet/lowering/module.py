@@ -104,7 +104,8 @@ def lower_program(
     note_memories(of_results, jaxpr.outvars)
     outer, context.is_lowering = context.is_lowering, True
     try:
-        module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
+        with config.override(explicit_x64_dtypes="allow"):  # what rules ask for is no user's call
+            module.function("main", jaxpr, public=True, attributes=attributes, result_attributes=of_results)
     finally:
         context.is_lowering = outer
     whole = not target.spread and target.symbolic is None

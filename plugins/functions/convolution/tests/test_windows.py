@@ -155,6 +155,7 @@ def test_paddings():
         lax.padtype_to_pads((6,), (3,), (2,), 3)
 
 
+@pytest.mark.narrow
 def test_messages():
     x = floats(1, 2)
     with pytest.raises(TypeError, match=r"must be a scalar of its dtype, got i32"):

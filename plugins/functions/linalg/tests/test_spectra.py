@@ -200,6 +200,7 @@ INVARIANTS = [
 ]
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.parametrize("row", INVARIANTS, ids=lambda row: row.name)
 def test_derivatives_of_what_signs_and_phases_do_not_change(row):
     second = ["second_order"] if row.name in ("eigh", "svd tall") else []

@@ -142,6 +142,7 @@ def test_gradients_in_blocks_and_loops(monkeypatch):
         close(found, wanted)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_memory_grows_with_the_length_and_not_with_its_square():
     """The memory of temporaries of twice the length is far from four times as much, backward too."""
     pytest.importorskip("rabbet_jit", reason="the package rabbet-jit is not installed")

@@ -114,6 +114,7 @@ def test_times_and_derivatives_of_the_wrong_kind_are_refused():
         odeint(lambda y, t: (y, y), 1.0, ts)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_functions_are_traced_once_and_die():
     """Neither a function nor an object whose method it is lives longer because it was solved."""
     traced = []

@@ -43,6 +43,7 @@ def test_within_functions_and_their_derivatives():
     np.testing.assert_allclose(rb.grad(last)(stack)[..., 0], np.asarray(mask) * np.array([[0], [1], [2]]))
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_messages():
     for error, words, call in (

@@ -89,6 +89,26 @@ def test_with_dense_operands(draw):
     assert sparse.bcoo_extract(twice, a[1], assume_unique=True).data.shape == (twice.nse,)
 
 
+def test_padding_stays_zero():
+    a = np.float32([[1, 0, 2], [0, 0, 3]])
+    x = sparse.BCOO.fromdense(a, nse=6)
+    y = np.float32([[1, 2, 4], [2, 2, 2]])
+    for found, wanted in ((x / y, [1, 0.5, 1.5]), (x * y, [1, 8, 6]), (x / y[:1], [1, 0.5, 0.75])):
+        assert found.data.tolist() == [*wanted, 0, 0, 0]
+    empty = sparse.BCOO.fromdense(np.zeros((0, 3), "float32"), nse=2)
+    assert (empty / np.ones((0, 3), "float32")).data.tolist() == [0, 0]
+
+
+@pytest.mark.needs("grad")
+def test_derivatives_of_quotients_are_zero_at_padding():
+    a = np.float32([[1, 0, 2], [0, 0, 3]])
+    x, y = sparse.BCOO.fromdense(a, nse=4), np.float32([[1, 2, 4], [2, 2, 2]])
+    slope = rb.grad(lambda data: (x._with_data(data) / y).data.sum())(x.data)
+    assert slope.tolist() == [1, 0.25, 0.5, 1]
+    slope = rb.grad(lambda y: (x / y).data.sum())(y)
+    assert slope.tolist() == [[-1, 0, -0.125], [0, 0, -0.75]]
+
+
 def test_with_sparse_operands(draw):
     a, b = draw(2, 3, 4), draw(2, 3, 4)
     for x, y in itertools.product(in_layouts(a, [(1, 1)]), in_layouts(b, [(2, 0)])):

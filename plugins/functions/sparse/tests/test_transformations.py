@@ -116,7 +116,7 @@ def test_jacobians(draw, transform):
     for x in (sparse.BCOO.fromdense(a), sparse.BCSR.fromdense(a), sparse.BCOO.fromdense(a, n_batch=1)):
         out = getattr(sparse, transform)(lambda x: (x @ v) ** 2)(x)
         assert type(out) is type(x) and out.n_batch == x.n_batch + 1
-        want = rb.jacrev(lambda a: (a @ v) ** 2)(rnp.asarray(a)) * (a != 0)
+        want = rb.jacrev(lambda a: (a @ v) ** 2)(rnp.asarray(a)) * (a != 0).astype("float32")[None]
         np.testing.assert_allclose(out.todense(), want, rtol=1e-6)
     with pytest.raises(TypeError, match="returned a sparse array"):
         getattr(sparse, transform)(lambda x: x)(x)

@@ -29,6 +29,7 @@ def test_unravel_undoes_ravel(t):
         np.testing.assert_array_equal(x, np.asarray(y))
 
 
+@pytest.mark.narrow
 def test_the_vector_has_the_promoted_dtype_and_the_order_of_the_leaves():
     flat, _ = ravel_pytree({"b": np.float16(1.5), "a": np.array([[1], [2]], "int32")})
     assert flat.dtype == "float16"
@@ -44,6 +45,7 @@ def test_unravel_refuses_another_shape_or_dtype():
         unravel(np.ones(3, "int32"))
 
 
+@pytest.mark.narrow
 def test_python_numbers_count_with_their_default_dtypes():
     flat, unravel = ravel_pytree((1.0, np.arange(2, dtype="float16")))
     assert flat.dtype == "float32" and not flat.weak_type

@@ -215,6 +215,7 @@ def test_a_file_is_replaced_whole(tmp_path, monkeypatch):
     assert st.load(path)["x"].tolist() == [1, 1, 1] and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.narrow
 @pytest.mark.parametrize("name", st.__all__)
 def test_examples(name, tmp_path, monkeypatch):
     rnp = pytest.importorskip("rabbet.numpy")

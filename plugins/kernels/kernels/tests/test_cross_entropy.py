@@ -35,6 +35,7 @@ def test_large_logits():
     assert np.isfinite(found).all()
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_memory_without_the_logits():
     types = [rb.ShapeDtypeStruct(s, d) for s, d in (((512, 32), "f4"), ((32, 8192), "f4"), ((512,), "i4"))]
 

@@ -71,6 +71,7 @@ def test_results_are_copied():
         assert out.tolist() == [1.0] * 64
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.narrow
 def test_not_contiguous_results_and_numbers_of_numpy():
     for f in both(lambda x: rb.pure_callback(lambda v: np.asarray(v).T, struct((3, 2)), x)):

@@ -72,6 +72,7 @@ def test_notebooks_show_it_in_a_frame_of_its_own(page):
     assert shown.count("<") == 2  # the rest is a value of an attribute
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_lines_cost():
     found = counted(model, X)
     assert found[1].equations == 1 and found[1].transcendentals == 16

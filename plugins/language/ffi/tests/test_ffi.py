@@ -94,6 +94,7 @@ def test_layouts(library):
         raw(X, [(0, 0)])
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_aliases_and_effects(library):
     shared = ffi.ffi_call("rabbet_test_raw", like(3, 4), input_output_aliases={0: 0})
     np.testing.assert_array_equal(rb.jit(lambda x: shared(x * 2))(X), 2 * X)

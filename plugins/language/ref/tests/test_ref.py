@@ -78,6 +78,7 @@ def test_numbers_take_the_dtype_of_the_reference():
     assert empty_ref(rb.ShapeDtypeStruct((2,), "float32"))[...].tolist() == [0, 0]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_jit_reads_and_writes_what_is_outside_and_arguments():
     outside = new_ref(THREE)
 
@@ -317,6 +318,7 @@ def in_threads(function, count=4):
     return failures
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("way", ["compiled", "argument", "addupdate"])
 def test_no_update_of_another_thread_is_lost(way):
     ref = new_ref(np.zeros(4, np.float32))
@@ -329,6 +331,7 @@ def test_no_update_of_another_thread_is_lost(way):
     assert float(ref[0]) == 200
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("cpu", "jit", "io_callback")
 def test_a_callback_that_writes_what_its_program_writes_is_an_error():
     ref = new_ref(np.float32(0))

@@ -77,6 +77,7 @@ def test_what_a_killed_machine_had_comes_from_its_peer(tmp_path):
     ended(started(1, tmp_path, "load", 3))  # over fewer devices
 
 
+@pytest.mark.narrow
 def test_one_process_alone(tmp_path):
     near = store.PeerCheckpoints(tmp_path)
     for step in (1, 2, 3):

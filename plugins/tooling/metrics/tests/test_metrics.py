@@ -40,6 +40,7 @@ def test_counters_add_up_and_labels_are_escaped():
     assert 'function="a \\"b\\"\\\\c\\nd"} 3' in prometheus()
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("cpu", "jit")
 def test_a_program_is_counted_where_the_package_is_installed():
     code = """

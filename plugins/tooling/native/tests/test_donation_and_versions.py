@@ -218,6 +218,7 @@ def test_a_class_is_taken_apart_once_for_a_call(jit):
     assert Node.taken == 5
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_what_is_said_of_a_class_counts(jit):
     traced = []
     step = jit(lambda node: traced.append(node) or node.first * len(getattr(node, "note", node)))

@@ -51,6 +51,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_what_is_not_read_stays(native, made, call, function):
@@ -108,6 +109,7 @@ def test_arrays_that_change_between_calls(native):
         assert f(x, np.float32([1])).tolist() == 2 + i
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_kinds_of_unread_arrays_and_settings_in_turns(native, made):
     f = jitted(lambda x, y: x.size + y, native)
     y = rb.device_put(np.float32(1))

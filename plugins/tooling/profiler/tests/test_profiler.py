@@ -1,15 +1,19 @@
 """Traces: what is recorded, what is written, and that one runs at a time."""
 
+import contextlib
 import glob
 import gzip
 import json
+import os
 import pathlib
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 from rabbet import lax, profiler
+from rabbet.profiler import server
 
 
 def program(x):
@@ -136,10 +140,50 @@ def test_the_server_says_who_can_reach_it():
         with pytest.raises(ValueError, match=f"a port is a number from 1 to 65535, got {wrong}"):
             profiler.start_server(wrong)
     with pytest.warns(UserWarning, match=f"port {port} listens on all interfaces"):
-        server = profiler.start_server(port)
+        started = profiler.start_server(port)
     with pytest.raises(ValueError, match="running already"):
         profiler.start_server(port)
     with socket.create_connection(("127.0.0.1", port), timeout=10):
         pass
-    del server
+    del started
     profiler.stop_server()
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_a_port_of_another_program_is_refused():
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        with pytest.raises(OSError, match=r"start_server: port .* in use; name another one"):
+            profiler.start_server(taken.getsockname()[1], all_interfaces=True)
+    with pytest.raises(ValueError, match="no server is running"):
+        profiler.stop_server()
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system does not list the sockets of a process")
+def test_whoever_says_nothing_does_not_hold_the_end_up():
+    """XLA's server waits for each connection before it ends: it has none left when it is told to."""
+    port = free_port()
+    profiler.start_server(port, all_interfaces=True)
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as silent:
+        while not has_accepted(silent):
+            time.sleep(0.01)
+        server._end_connections(port)
+        while silent.recv(1000):
+            pass  # what it said before
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()  # it listens on
+        profiler.stop_server()
+
+
+def has_accepted(connection):
+    """Whether this process has the other end, too."""
+    for name in os.listdir("/dev/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
+            if one.family != socket.AF_UNIX and one.getpeername()[1] == connection.getsockname()[1]:
+                return True
+    return False

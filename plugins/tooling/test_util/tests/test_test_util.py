@@ -17,13 +17,14 @@ def tree_function(params, x, n):
     return {"a": lax.sin(params["w"]) * x, "b": [lax.exp(x) * n, n]}
 
 
-@pytest.mark.forbidden("numpy_dtype_promotion")
+@pytest.mark.forbidden("numpy_dtype_promotion", "explicit_x64_dtypes")
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_right_derivatives_pass(order):
     check_grads(lambda x: lax.sin(x) * x, (wide(3),), order)
     check_grads(tree_function, ({"w": wide(2)}, wide(2), np.int32([1, 2])), min(order, 2))
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_narrow_and_complex_dtypes():
     check_grads(lambda x: lax.tanh(x) * x, (np.float32([0.3, -1.2]),), 2)
     check_grads(lambda x: lax.mul(x, x), (lax.convert_element_type(np.float32([0.5, 1.5]), "float16"),), 1)
@@ -50,6 +51,7 @@ off_at_second_order.defjvp(
 )
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_wrong_derivatives_are_found():
     for modes in ("fwd", "rev"):
         with pytest.raises(AssertionError, match=f"{'jvp' if modes == 'fwd' else 'vjp'} of off"):
@@ -60,6 +62,7 @@ def test_wrong_derivatives_are_found():
             check_grads(off_at_second_order, (wide(3),), 2, modes=modes)
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_single_derivatives():
     def f(x, y):
         return x * y, lax.cos(x)

@@ -86,6 +86,7 @@ def test_under_vmap_and_of_float16():
     assert (decorated(W, x=X) == f(W, X)).all()
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_what_is_no_float32_stays_as_it_is():
     whole = rnp.arange(4).reshape(2, 2)
     assert (autocast(lambda x: x @ x)(whole) == whole @ whole).all()
@@ -93,6 +94,7 @@ def test_what_is_no_float32_stays_as_it_is():
     assert autocast(lambda x: lax.dot_general(x, x, (((1,), (0,)), ((), ()))))(wide)[0, 0] == 2 * 1.001**2
 
 
+@pytest.mark.narrow
 def test_convolutions_have_a_rule():
     lax_conv = pytest.importorskip("rabbet_convolution") and lax.conv
     x, k = rnp.ones((1, 1, 4, 4)) * 1.001, rnp.ones((1, 1, 2, 2)) * 1.001

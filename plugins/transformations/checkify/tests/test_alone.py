@@ -21,6 +21,7 @@ def test_straight_lines_branches_and_loops():
         assert checked(-1.0)[0].get().startswith("not positive: -1.0 (`check` failed at ")
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_raised_at_once():
     with pytest.raises(checkify.FailedCheckError, match="not positive: -1"):
         positive(-1.0)

@@ -284,6 +284,7 @@ def test_called_on_arrays_it_raises():
     assert float(rb.grad(positive)(1.0)) == 2.0
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_compiled_it_says_what_to_do():
     for fn in (rb.jit(positive), lambda x: lax.cond(x > 0, positive, positive, x)):
         with pytest.raises(ValueError, match=r"checkify\.checkify\(f\)"):

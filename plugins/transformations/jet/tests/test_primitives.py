@@ -63,6 +63,7 @@ def check_along_a_curve(row, dtype, order):
         checks.compare(f"jet of {row.name} in {dtype}: value {i}", got, wanted, 1e-9 * row.loose)
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @each(FIRST)
 def test_along_a_curve(row):
     check_along_a_curve(row, row.smooth_dtypes()[0], 3)

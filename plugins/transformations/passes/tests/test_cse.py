@@ -72,6 +72,7 @@ def test_what_checkpoint_computes_again_is_computed_again():
     assert merged(lambda x: [*again(x), *again(x)]) == ["checkpoint"] * 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_bodies_of_loops_are_rewritten_once_for_all_their_callers():
     body = stage(lambda x: [lax.sin(x) + lax.sin(x)], [F]).jaxpr
     call = call_op(body, "f")

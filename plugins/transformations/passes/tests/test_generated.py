@@ -18,7 +18,7 @@ ARGS = [
 ]
 
 
-@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.forbidden("debug_nans", "debug_infs", "explicit_x64_dtypes")
 @pytest.mark.parametrize("one", PASSES, ids=lambda p: p.name)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs())
@@ -27,7 +27,7 @@ def test_a_pass_keeps_every_bit(one, jaxpr):
     assert results(after, ARGS) == results(jaxpr, ARGS)
 
 
-@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.forbidden("debug_nans", "debug_infs", "explicit_x64_dtypes")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs(longest=6))
 def test_short_blocks_become_functions_without_a_change_of_any_bit(jaxpr):
@@ -38,7 +38,7 @@ def test_short_blocks_become_functions_without_a_change_of_any_bit(jaxpr):
     assert results(after, ARGS) == results(jaxpr, ARGS)
 
 
-@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.forbidden("debug_nans", "debug_infs", "explicit_x64_dtypes")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(jaxpr=programs())
 def test_all_of_them_together_do(jaxpr):

@@ -30,6 +30,7 @@ def same(before, now, *args):
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_carried_value_that_only_its_own_next_value_reads_goes():
     def fn(x, n):
         def step(state):
@@ -45,6 +46,7 @@ def test_a_carried_value_that_only_its_own_next_value_reads_goes():
     same(before, now, X, N)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_the_condition_or_another_carried_value_reads_stays():
     def fn(x, n):
         def step(state):
@@ -58,6 +60,7 @@ def test_what_the_condition_or_another_carried_value_reads_stays():
     same(before, now, X, N)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_constants_that_only_went_into_what_is_gone_go():
     def fn(x, y, n):
         return [lax.fori_loop(0, n, lambda i, s: (s[0] + x, s[1] + lax.exp(y)), (x, x))[0]]
@@ -67,6 +70,7 @@ def test_constants_that_only_went_into_what_is_gone_go():
     same(before, now, X, X, N)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_scan_stacks_what_is_read_and_takes_what_that_needs():
     def fn(xs, ys):
         def step(carry, slices):
@@ -83,6 +87,7 @@ def test_a_scan_stacks_what_is_read_and_takes_what_that_needs():
     same(before, now, X, X)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit", "pure_callback")  # rb.debug comes with that
 def test_a_scan_without_a_result_that_is_read_but_with_an_effect_stays(capfd):
     def fn(x):
@@ -126,6 +131,7 @@ def test_a_call_computes_what_is_read_within_calls_too():
     same(before, now, X, X)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_program_in_which_all_is_read_is_the_same_object():
     def fn(x, n):
         m, y = lax.while_loop(lambda s: s[0] < 9, lambda s: (s[0] + 1, s[1] + x), (n, x))

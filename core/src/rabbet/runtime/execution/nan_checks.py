@@ -38,13 +38,20 @@ def check(name: Any, outs: Any) -> None:
     for out in outs:
         if dtypes.kind(out.dtype) not in "fc":
             continue
-        value = np.asarray(out)
+        values = own_values(out)
         for wanted, test, what in (
             (config.debug_nans, np.isnan, "a NaN"),
             (config.debug_infs, np.isinf, "an infinity"),
         ):
-            if wanted and test(value).any():
+            if wanted and any(test(value).any() for value in values):
                 raise second_looks.found(f"{name!r} produced {what} in an array {out.aval.str_short()}")
+
+
+def own_values(x: Array) -> list[np.ndarray]:
+    """The values of an array, or of one over several processes the parts that this one has."""
+    if x.is_fully_addressable:
+        return [np.asarray(x)]
+    return [np.asarray(shard.data) for shard in x.addressable_shards]
 
 
 def check_results(values: Any) -> None:
@@ -78,9 +85,12 @@ def first_operation(name: str, jaxpr: Any, args: list[Value]) -> None:
 
     Args:
       name: of the program, for the message.
-      args: its inputs; where one was donated, nothing runs.
+      args: its inputs; where one was donated, nothing runs, nor where one is over several processes: the
+        others may have found nothing, and would not take part.
     """
     if _search.running or jaxpr.effects or any(getattr(x, "is_deleted", bool)() for x in args):
+        return
+    if not all(getattr(x, "is_fully_addressable", True) for x in args):
         return
     if _is_one_operation(name, jaxpr):
         return

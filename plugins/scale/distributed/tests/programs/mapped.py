@@ -23,13 +23,19 @@ def same(found, wanted):
 total = rb.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
 same(total(rows), np.broadcast_to(whole.sum(0), (2, 3)))
 same(total(rnp.asarray(rows)), np.broadcast_to(whole.sum(0), (2, 3)))
-numbers = rb.pmap(lambda x: x * 0 + lax.axis_index("i"), axis_name="i")(rows)
+numbers = rb.pmap(lambda x: x * 0 + lax.axis_index("i").astype("float32"), axis_name="i")(rows)
 same(numbers, np.float32([[2 * me] * 3, [2 * me + 1] * 3]))
 same(rb.pmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(rows), np.broadcast_to(whole, (2, 4, 3)))
 same(
     rb.pmap(lambda x: lax.ppermute(x, "i", [(n, (n + 1) % 4) for n in range(4)]), axis_name="i")(rows),
     np.roll(whole, 1, 0)[2 * me : 2 * me + 2],
 )
+
+# --- what checks numbers looks at the parts that this process has
+with rb.config.override(debug_nans=True, debug_infs=True):
+    same(rb.pmap(lambda x: x + 1.0)(rows), rows + 1)
+    with pytest.raises(FloatingPointError, match="produced a NaN"):
+        rb.pmap(lambda x: lax.log(x - 20.0))(rows)
 
 # --- a result is an argument again, and lies on this process's devices
 again = total(total(rows))
@@ -70,7 +76,7 @@ assert len(set(np.asarray(drawn)[0].tolist())) == 4
 # --- devices that are named, in an order of one's own; those of this process alone
 order = [rb.devices()[i] for i in (3, 0, 1, 2)]
 place = [[1, 2], [0, 3]][me]  # where this process's devices stand in it
-listed = rb.pmap(lambda x: x * 0 + lax.axis_index("i"), axis_name="i", devices=order)
+listed = rb.pmap(lambda x: x * 0 + lax.axis_index("i").astype("float32"), axis_name="i", devices=order)
 same(listed(rows[:, 0]), np.float32(place))
 alone = rb.pmap(lambda x: lax.psum(x, "i"), axis_name="i", devices=rb.local_devices())
 same(alone(rows), np.broadcast_to(rows.sum(0), (2, 3)))

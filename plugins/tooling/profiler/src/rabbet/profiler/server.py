@@ -1,6 +1,10 @@
 """A server by which viewers, such as TensorBoard's, ask this process for a trace."""
 
+import contextlib
+import errno
 import operator
+import os
+import socket
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +14,7 @@ from rabbet.extend.native import profiler
 from rabbet.extend.wrapping import stacklevel
 
 _server: list[Any] = []
+_port: list[int] = []
 
 
 def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bool | None = None) -> Any:
@@ -29,6 +34,7 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
 
     Raises:
       ValueError: if the server runs already, or there is no such port.
+      OSError: if the port is another program's, or one that this program may not have.
 
     Example:
       >>> server = rb.profiler.start_server(9012, all_interfaces=True)
@@ -45,10 +51,25 @@ def start_server(port: int, requires_backend: bool = True, *, all_interfaces: bo
             "so others may reach it; all_interfaces=True says that this is known",
             stacklevel=stacklevel(),
         )
+    _check_free(port)
     if requires_backend:
         devices()
     _server.append(profiler().start_server(port))
+    _port[:] = [port]
     return _server[0]
+
+
+def _check_free(port: int) -> None:
+    """XLA's server would start, say on stderr that it has no port, and be reached by nobody."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as XLA's has it
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            why = os.strerror(error.errno)
+            raise OSError(error.errno, f"start_server: port {port}: {why}; name another one") from None
 
 
 def stop_server() -> None:
@@ -66,7 +87,25 @@ def stop_server() -> None:
     """
     if not _server:
         raise ValueError("stop_server: no server is running")
+    _end_connections(_port[0])
     _server.clear()
+
+
+def _end_connections(port: int) -> None:
+    """End what is connected to the server, where the system lists the sockets of this process.
+
+    Without it the server waits for each connection that says nothing, for 20 s, and no other Python runs
+    then: anyone who reaches the port could hold this process up.
+    """
+    try:
+        handles = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:  # another system
+        return
+    for handle in handles:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(handle)) as one:
+            if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
+                one.getpeername()  # an error of the one that listens: XLA would say that it is broken
+                one.shutdown(socket.SHUT_RDWR)
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:

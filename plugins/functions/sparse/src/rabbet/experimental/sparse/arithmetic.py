@@ -24,9 +24,10 @@ def refuse(what, mat, name=True):
     )
 
 
-@fused
-def taken_at(mat, array):
-    """A dense array, broadcast to the shape of ``mat``, at the stored places: like ``mat.data``."""
+@fused(static=("padding",))
+def taken_at(mat, array, padding=0):
+    """A dense array, broadcast to the shape of ``mat``, at the stored places: like ``mat.data``. ``padding``
+    is what stands where none is stored."""
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
     array = array.reshape((1,) * (mat.ndim - array.ndim) + array.shape)
     batch, sparse = array.shape[:n_batch], array.shape[n_batch : n_batch + n_sparse]
@@ -35,7 +36,7 @@ def taken_at(mat, array):
     left = np.array([k for k in range(n_sparse) if k not in small], int)
 
     def one(values, indices):
-        return entries.gather_at(values, indices[..., left])
+        return entries.gather_at(values, indices[..., left], padding=padding)
 
     for d in reversed(range(n_batch)):
         one = mapped(one, batch[d] == mat.shape[d])
@@ -227,7 +228,7 @@ def divide(x, y):
         return x._with_data(x.data / y)
     y = rnp.asarray(y)
     mat = broadcast(x, np.broadcast_shapes(x.shape, y.shape))
-    return mat._with_data(mat.data / taken_at(mat, y))
+    return mat._with_data(mat.data / taken_at(mat, y, padding=1))  # 0 / 0 would be NaN there
 
 
 def once_each(mat):

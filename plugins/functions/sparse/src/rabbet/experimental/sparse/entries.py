@@ -64,14 +64,15 @@ def scatter_sum(indices, updates, sizes, indices_are_sorted=False):
     return out.astype(bool) if updates.dtype == bool else out
 
 
-def gather_at(array, indices):
-    """``array`` at the places, an index array or a tuple of its columns: [nse, ...]; zeros at padding."""
+def gather_at(array, indices, padding=0):
+    """``array`` at the places, an index array or a tuple of its columns: [nse, ...], and ``padding`` where
+    there is padding."""
     if not isinstance(indices, tuple) and not indices.shape[-1]:
         return rnp.broadcast_to(array, (indices.shape[0], *array.shape))
     at = columns(indices)
     if 0 in array.shape[: len(at)]:  # there is padding alone
-        return rnp.zeros((*at[0].shape, *array.shape[len(at) :]), array.dtype)
-    return array.at[at].get(mode="fill", fill_value=0, wrap_negative_indices=False)
+        return rnp.full((*at[0].shape, *array.shape[len(at) :]), padding, array.dtype)
+    return array.at[at].get(mode="fill", fill_value=padding, wrap_negative_indices=False)
 
 
 def in_order(indices):
