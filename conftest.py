@@ -149,6 +149,10 @@ def leave_tests_out(items, share, root):
     return left_out
 
 
+# Tests of one package; those that need no other run alone, in `core-only` and `minimal`.
+BESIDE = ("core/", "pjrt_cpu/", "plugins/")
+
+
 def pytest_ignore_collect(collection_path, config):
     """Files of which `-m` chooses nothing need not be read: each process would make all their rows."""
     if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
@@ -156,6 +160,9 @@ def pytest_ignore_collect(collection_path, config):
     chosen = config.getoption("markexpr").split(" and ")
     marks = declared_marks(collection_path)
     without = any(f"not {mark}" in chosen for mark in marks)
+    if "not alone" in chosen and collection_path.is_relative_to(config.rootpath):
+        of_one = collection_path.relative_to(config.rootpath).as_posix().startswith(BESIDE)
+        without |= of_one and "mark.needs" not in collection_path.read_text()
     return True if without or ("optimized" in chosen and "optimized" not in marks) else None
 
 
@@ -163,10 +170,6 @@ def pytest_collection_finish():
     """What is there by now stays to the end: garbage is looked for among what tests make, not in all rows."""
     gc.collect()
     gc.freeze()
-
-
-# Tests of one package; those that need no other run alone, in `core-only` and `minimal`.
-BESIDE = ("core/", "pjrt_cpu/", "plugins/")
 
 
 @pytest.hookimpl(wrapper=True)
