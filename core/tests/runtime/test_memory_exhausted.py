@@ -90,7 +90,9 @@ def test_copies_and_results_that_come_late(monkeypatch):
     monkeypatch.setattr(raw_values, "copy_to_device", fail)
     with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not"):
         values.copy_to_device(x, Elsewhere(second), True)
-    monkeypatch.setattr(adapter, "put", fail)
-    with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not be allocated\n  on cpu:0"):
-        rb.device_put(np.ones(5, "f4"))
+    rb.device_put(np.ones(5, "f4"))
+    monkeypatch.setattr(adapter, "batched_device_put", fail)
+    for shape in [(5,), (5, 3, 1, 1, 2)]:  # one that was put there before, and one that was not
+        with pytest.raises(OutOfMemoryError, match=r"4\.0 KiB could not be allocated\n  on cpu:0"):
+            rb.device_put(np.ones(shape, "f4"))
     assert x.tolist() == [1, 1, 1]
