@@ -1,6 +1,7 @@
 """What a user deletes or donates is the user's: nothing else in the process is touched by it."""
 
 import copy
+import os
 
 import numpy as np
 import pytest
@@ -70,7 +71,13 @@ def test_whatever_a_user_donates_fresh_programs_work():
     works_as_ever()
 
 
-def test_live_arrays_are_the_users_own_and_may_all_be_deleted():
+def test_live_arrays_are_the_users_own_and_may_all_be_deleted(child):
+    """In a process of its own: other tests' arrays are alive in this one."""
+    here = os.path.dirname(__file__)
+    child(f"import sys\nsys.path.insert(0, {here!r})\nimport test_ownership as tests\ntests.all_are_deleted()")
+
+
+def all_are_deleted():
     mine = rnp.arange(7.0)
     captured = rnp.arange(5.0)
     add = rb.jit(lambda x: x + captured)

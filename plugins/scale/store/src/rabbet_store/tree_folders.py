@@ -124,6 +124,14 @@ def load_pytreedef(directory: str | os.PathLike) -> Any:
 
     Raises:
       CheckpointError: there is none.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import pytree_serialization
+      >>> folder = tempfile.mkdtemp()
+      >>> pytree_serialization.save({"w": rnp.ones(3)}, folder)
+      >>> pytree_serialization.load_pytreedef(folder)["w"].shape
+      (3,)
     """
     return _types(directory)[1]
 
@@ -136,6 +144,14 @@ def nonblocking_load(
 
     Returns:
       a future whose ``result()`` is the tree.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import pytree_serialization
+      >>> folder = tempfile.mkdtemp()
+      >>> pytree_serialization.save({"w": rnp.ones(3)}, folder)
+      >>> pytree_serialization.nonblocking_load(folder, rb.devices()[0]).result()
+      {'w': Array([1., 1., 1.], dtype=float32)}
     """
     _refuse_specs("load", ts_specs)
     step, types = _types(directory)
@@ -172,6 +188,14 @@ def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_s
 
     Raises:
       CheckpointError: there is none, it is damaged, or an array has another shape or dtype than asked for.
+
+    Example:
+      >>> import tempfile
+      >>> from rabbet.experimental.array_serialization import pytree_serialization
+      >>> folder = tempfile.mkdtemp()
+      >>> pytree_serialization.save({"w": rnp.ones(3)}, folder)
+      >>> pytree_serialization.load(folder, rb.devices()[0])
+      {'w': Array([1., 1., 1.], dtype=float32)}
     """
     return nonblocking_load(directory, shardings, mask=mask, ts_specs=ts_specs).result()
 
