@@ -73,8 +73,8 @@ def test_whatever_a_user_donates_fresh_programs_work():
 
 def test_live_arrays_are_the_users_own_and_may_all_be_deleted(child):
     """In a process of its own: other tests' arrays are alive in this one."""
-    here = os.path.dirname(__file__)
-    child(f"import sys\nsys.path.insert(0, {here!r})\nimport test_ownership as tests\ntests.all_are_deleted()")
+    path = f"import sys\nsys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+    child(path + "import test_ownership as tests\ntests.all_are_deleted()")
 
 
 def all_are_deleted():
