@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -183,7 +184,17 @@ def test_whoever_says_nothing_does_not_hold_the_end_up():
 def has_accepted(connection):
     """Whether this process has the other end, too."""
     for name in os.listdir("/dev/fd"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
-            if one.family != socket.AF_UNIX and one.getpeername()[1] == connection.getsockname()[1]:
-                return True
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                with socket.socket(fileno=os.dup(int(name))) as one:
+                    if one.family != socket.AF_UNIX and one.getpeername()[1] == connection.getsockname()[1]:
+                        return True
     return False
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system does not list the files of a process")
+def test_looking_for_connections_opens_nothing_that_stays(tmp_path):
+    with open(tmp_path / "a file", "w"), socket.socket():
+        before = os.listdir("/dev/fd")
+        server._end_connections(free_port())
+        assert os.listdir("/dev/fd") == before

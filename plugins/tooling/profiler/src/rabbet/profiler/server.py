@@ -5,6 +5,7 @@ import errno
 import operator
 import os
 import socket
+import stat
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -102,10 +103,12 @@ def _end_connections(port: int) -> None:
     except OSError:  # another system
         return
     for handle in handles:
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(handle)) as one:
-            if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
-                one.getpeername()  # an error of the one that listens: XLA would say that it is broken
-                one.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(handle).st_mode):
+                with socket.socket(fileno=os.dup(handle)) as one:
+                    if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
+                        one.getpeername()  # an error of the one that listens: XLA would say that it is broken
+                        one.shutdown(socket.SHUT_RDWR)
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
