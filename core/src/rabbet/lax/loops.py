@@ -258,7 +258,8 @@ def named_scan(
       >>> float(total)
       6.0
     """
-    unroll = unroll if unroll is True else whole_number(f"{what} of {describe_function(f)}", "unroll", unroll)
+    if type(unroll) is not int and unroll is not True:
+        unroll = whole_number(f"{what} of {describe_function(f)}", "unroll", unroll)
     if unroll < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
     init_leaves, init_tree = flat_operands(init)
