@@ -135,18 +135,10 @@ def diffrax_solves():
 
 def numpyro_steps():
     import jax
-    import jax.numpy as jnp
     import numpyro
-    import numpyro.distributions as dist
+    from library_steps import numpyro_regression
 
-    x = jax.random.normal(jax.random.key(0), (200, 5))
-    y = x @ jnp.arange(5.0) + 0.1
-
-    def model(x, y):
-        weights = numpyro.sample("weights", dist.Normal(0, 1).expand([5]).to_event(1))
-        scale = numpyro.sample("scale", dist.HalfNormal(1))
-        numpyro.sample("y", dist.Normal(x @ weights, scale), obs=y)
-
+    model, (x, y) = numpyro_regression()
     kernel = numpyro.infer.NUTS(model)
     state = kernel.init(jax.random.key(1), 100, None, (x, y), {})
     step = jax.jit(lambda state: kernel.sample(state, (x, y), {}))
