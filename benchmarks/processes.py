@@ -70,7 +70,7 @@ def table(rows):
 
 def main(arguments):
     numbers = [int(a) for a in arguments if a != "--write"] or list(NUMBERS)
-    rows = []
+    rows, load = [], os.getloadavg()[0]
     for count in numbers:
         rows.append(measured(count))
         print(json.dumps(rows[-1]), flush=True)
@@ -81,7 +81,7 @@ def main(arguments):
         _, end, after = rest.partition(END)
         if not end:
             sys.exit(f"{PAGE} has no place for the table: {BEGIN.strip()} and {END}")
-        said = f"Measured on {os.cpu_count()} processors, busy with other work as well.\n\n"
+        said = f"Measured on {os.cpu_count()} processors; load of the machine before: {load:.1f}.\n\n"
         PAGE.write_text(before + BEGIN + said + text + END + after)
 
 
