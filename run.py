@@ -137,6 +137,17 @@ def has_interpreter(environment):
     return version is None or works(f"python3.{version[1]}", "-c", "import sys")
 
 
+def with_interpreter(environment):
+    """What tells tox to take the first interpreter that is here, for an environment that may take several:
+    tox-uv asks for the first of the list alone.
+    """
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / "tox.ini")
+    pythons = parser.get(f"testenv:{environment}", "base_python", fallback="").replace(",", " ").split()
+    here = [one for one in pythons if works(one, "-c", "import sys")] if len(pythons) > 1 else []
+    return ["-x", f"testenv:{environment}.base_python={here[0]}"] if here else []
+
+
 def test(names):
     """Run the named environments, by default all; one shows what it prints, several run beside each other."""
     available, lacking = environments()
@@ -144,9 +155,10 @@ def test(names):
         print(f"skipped {name}: its Python is not on PATH", flush=True)
     chosen = [one for name in names or available for one in name.split(",")]
     if len(chosen) == 1:
-        return tox("run", "-e", *chosen)
+        return tox("run", "-e", *chosen, *with_interpreter(*chosen))
     return beside_each_other(
-        {name: tox_command("run", "-e", name) for name in chosen}, ROOT / ".tox" / "output"
+        {name: tox_command("run", "-e", name, *with_interpreter(name)) for name in chosen},
+        ROOT / ".tox" / "output",
     )
 
 

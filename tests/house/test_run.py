@@ -83,3 +83,9 @@ def test_what_runs_every_night_are_environments():
     known = configparser.ConfigParser(interpolation=None)
     known.read(ROOT / "tox.ini")
     assert [name for name in names.split(", ") if not known.has_section(f"testenv:{name}")] == []
+
+
+def test_an_environment_gets_the_first_of_its_interpreters_that_is_here(monkeypatch):
+    monkeypatch.setattr(run_py, "works", lambda python, *more: python in ("python3.12", "python3.11"))
+    assert run_py.with_interpreter("minimal") == ["-x", "testenv:minimal.base_python=python3.12"]
+    assert run_py.with_interpreter("lint") == []  # it names one
