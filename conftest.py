@@ -1,6 +1,7 @@
 """What every test folder shares: skipping what needs plugins that this environment does not have."""
 
 import gc
+import inspect
 import os
 import pathlib
 import re
@@ -149,8 +150,127 @@ def leave_tests_out(items, share, root):
     return left_out
 
 
-# Tests of one package; those that need no other run alone, in `core-only` and `minimal`.
+# Tests of one package; those that need no more than it requires run alone, in `core-only` and `minimal`.
 BESIDE = ("core/", "pjrt_cpu/", "plugins/")
+# What those environments install besides the package, and for core and the CPU.
+WITH_ALL = ("rabbet-core", "rabbet-pjrt-cpu", "rabbet-testing")
+WITH_CORE = ("rabbet-custom-rules",)
+
+
+@cache
+def distributions():
+    """Folder and pyproject.toml of each package that tests stand beside, by the name of its distribution."""
+    files = [
+        file for where in ("core", "pjrt_cpu", "plugins/*/*") for file in ROOT.glob(f"{where}/pyproject.toml")
+    ]
+    read = {file.parent: tomllib.loads(file.read_text()) for file in files}
+    return {about["project"]["name"]: (folder, about) for folder, about in read.items()}
+
+
+def bare(requirement):
+    """The name of a distribution, without versions and extras."""
+    return re.match(r"[\w.-]+", requirement)[0]
+
+
+class Alone:
+    """What is installed where a package is tried alone: it, what it requires, and the kit for tests."""
+
+    def __init__(self, folder):
+        own = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        of_core = WITH_CORE if folder.parent == ROOT else ()
+        queue, found = [own["name"], *WITH_ALL, *of_core], set()
+        while queue:
+            name = queue.pop()
+            if name not in found:
+                found.add(name)
+                about = distributions().get(name, (None, {"project": {}}))[1]["project"]
+                queue += map(bare, about.get("dependencies", ()))
+        ours = [distributions()[name] for name in found if name in distributions()]
+        self.folders = [folder for folder, _ in ours]
+        # What a test asks for in `pytest.mark.needs`.
+        self.plugins = {
+            plugin
+            for _, about in ours
+            for group, plugins in about["project"].get("entry-points", {}).items()
+            if group in GROUPS
+            for plugin in plugins
+        }
+        extra = own.get("optional-dependencies", {}).get("test", ()) if not of_core else ()
+        self.others = {name.replace("-", "_") for name in [*found, *map(bare, extra)]}
+
+    def has_module(self, name):
+        """Whether `pytest.importorskip(name)` goes on there."""
+        if not name.startswith("rabbet"):
+            return name.partition(".")[0] in self.others
+        path = name.replace(".", "/")
+        places = [folder / "src" / path for folder in self.folders]
+        return any(place.is_dir() or place.with_suffix(".py").exists() for place in places)
+
+    def suffices(self, text):
+        """Whether nothing that a text asks for is missing; what is computed counts as missing."""
+        for call in re.findall(r"\bneeds\(([^)]*)\)", text):
+            if not literal(call) or not set(re.findall(r'"([^"]*)"', call)) <= self.plugins:
+                return False
+        for call in re.findall(r"\bimportorskip\(([^),]*)", text):
+            if not literal(call) or not self.has_module(call.strip().strip('"')):
+                return False
+        return True
+
+
+def literal(arguments):
+    """Whether a call's arguments are plain texts."""
+    return re.fullmatch(r'\s*("[^"]*"\s*,?\s*)+', arguments) is not None
+
+
+@cache
+def alone_in(folder):
+    """`Alone` of a package's folder."""
+    return Alone(folder)
+
+
+def package_of(path):
+    """The folder of the package that a test stands beside, or None."""
+    inside = path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(BESIDE)
+    folders = [folder for folder in path.parents if inside and (folder / "pyproject.toml").exists()]
+    return folders[0] if folders and folders[0] != ROOT else None
+
+
+@cache
+def whole_file_alone(path):
+    """Whether all tests of a file run where their package is alone."""
+    folder = package_of(path)
+    return folder is not None and alone_in(folder).suffices(path.read_text())
+
+
+@cache
+def head_of(path):
+    """The lines of a file that stand in no function: what they ask for, all its tests need."""
+    return "".join(line for line in path.read_text().splitlines(True) if not line[:1].isspace())
+
+
+def runs_alone(item):
+    """Whether a test runs, and is not skipped, where its package is alone."""
+    folder = package_of(item.path)
+    if folder is None:
+        return False
+    there = alone_in(folder)
+    needed = {name for mark in item.iter_markers("needs") for name in mark.args}
+    if not needed <= there.plugins:
+        return False
+    return whole_file_alone(item.path) or there.suffices(
+        importorskips_in(head_of(item.path)) + importorskips_in(source(item.function))
+    )
+
+
+@cache
+def source(function):
+    """A test's text."""
+    return inspect.getsource(inspect.unwrap(function))
+
+
+def importorskips_in(text):
+    """The calls of `importorskip`; marks are not read from the text but from the test."""
+    return "".join(re.findall(r"importorskip\([^)]*\)", text))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -160,9 +280,7 @@ def pytest_ignore_collect(collection_path, config):
     chosen = config.getoption("markexpr").split(" and ")
     marks = declared_marks(collection_path)
     without = any(f"not {mark}" in chosen for mark in marks)
-    if "not alone" in chosen and collection_path.is_relative_to(config.rootpath):
-        of_one = collection_path.relative_to(config.rootpath).as_posix().startswith(BESIDE)
-        without |= of_one and "mark.needs" not in collection_path.read_text()
+    without |= "not alone" in chosen and whole_file_alone(collection_path)
     return True if without or ("optimized" in chosen and "optimized" not in marks) else None
 
 
@@ -175,10 +293,9 @@ def pytest_collection_finish():
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        path = item.path.relative_to(config.rootpath).as_posix()
         for mark in declared_marks(item.path):
             item.add_marker(mark)
-        if path.startswith(BESIDE) and not item.get_closest_marker("needs"):
+        if runs_alone(item):
             item.add_marker("alone")
     yield  # here `-m` and `-k` choose
     if os.environ.get("RABBET_TEST_ROWS"):

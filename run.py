@@ -4,7 +4,7 @@
     python3 run.py install            Rabbet into .env: core, the CPU and the standard packages
     python3 run.py digits             train the digits demo
     python3 run.py test               run the tests: every environment of tox.ini whose interpreter is here
-    python3 run.py test lint docs     run some of them, two at a time; each is printed when it ends
+    python3 run.py test lint docs     run some of them, three at a time; each is printed when it ends
     python3 run.py test lint          run one, and see what it prints as it goes
     python3 run.py tox ARGUMENTS      tox itself, e.g. `python3 run.py tox run -e bench`
     python3 run.py environments       the names of tox.ini's list; --json: as a list for other programs
@@ -33,7 +33,10 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TOOLS = ["tox>=4.23", "tox-uv>=1.20"]
-AT_ONCE = 2  # environments: one computes while the other installs, waits or has one long test left
+AT_ONCE = 3  # environments: two compute while another installs, waits or has one long test left
+# Worker processes of each, besides pytest's own. On two cores that one is enough: every worker reads all test
+# files, and makes what the others have made.
+WORKERS = (os.cpu_count() or 1) // 2 if (os.cpu_count() or 1) > 2 else 0
 
 
 def works(*command):
@@ -156,6 +159,7 @@ def test(names):
     chosen = [one for name in names or available for one in name.split(",")]
     if len(chosen) == 1:
         return tox("run", "-e", *chosen, *with_interpreter(*chosen))
+    os.environ.setdefault("RABBET_TEST_PROCESSES", str(WORKERS))
     return beside_each_other(
         {name: tox_command("run", "-e", name, *with_interpreter(name)) for name in chosen},
         ROOT / ".tox" / "output",
@@ -163,7 +167,7 @@ def test(names):
 
 
 def beside_each_other(commands, folder):
-    """Run commands, two at a time and in their order; print what each has to say when it ends.
+    """Run commands, three at a time and in their order; print what each has to say when it ends.
 
     Args:
       commands: a command and the options of its process, by name.

@@ -1,9 +1,9 @@
 """Compile rows of the conformance table for hardware that is not here, one JSON line per event.
 
-    echo '[[0, 1, 2], [3]]' | python tests/aot/compile_rows.py tpu v5e:2x2 elementwise
+    echo '[["elementwise", [0, 1, 2]], ["indexing", [3]]]' | python tests/aot/compile_rows.py tpu v5e:2x2
 
-Standard input has groups of rows, by their places in the family. The rows of a group are compiled as one
-program, each with results of its own, in its main dtype; a group that is refused is tried again in halves. A
+Standard input has groups of rows, by their family and their places in it. The rows of a group are compiled as
+one program, each with results of its own, in its main dtype; one that is refused is tried again in halves. A
 line is written before a group is begun, so that whoever reads them knows which one ended the process.
 """
 
@@ -14,18 +14,17 @@ import rabbet as rb
 from rabbet.testing import rows
 
 
-def main(platform, topology, family):
-    table = rows.family(family)
+def main(platform, topology):
     groups = json.load(sys.stdin)
     while groups:
-        group = groups.pop(0)
+        family, places = group = groups.pop(0)
         tell(group=group, state="begun")
         try:
-            compile_together([table[i] for i in group], platform, topology)
+            compile_together([rows.family(family)[i] for i in places], platform, topology)
         except Exception as error:
-            half = len(group) // 2
+            half = len(places) // 2
             if half:
-                groups += [group[:half], group[half:]]
+                groups += [[family, places[:half]], [family, places[half:]]]
             tell(group=group, state="refused", reason=f"{type(error).__name__}: {error}")
         else:
             tell(group=group, state="compiled")

@@ -1,5 +1,6 @@
 """What became of every row of the conformance table when it was compiled for hardware that is not here."""
 
+import functools
 import json
 import os
 import re
@@ -16,7 +17,7 @@ TOPOLOGIES = {"tpu": "v5e:2x2", "cuda": "h100"}
 LAST_WORDS = re.compile(r"^(?:F\d{4} [\d:.]+ +\d+ |LLVM ERROR: )(?P<words>.*)", re.MULTILINE)
 # Compiled as one program: more is quicker, until a refusal is looked for in it.
 SIZE = 16
-LIMIT = 300
+LIMIT = 1800
 
 
 def names(family):
@@ -24,38 +25,49 @@ def names(family):
     return [row.name for row in rows.family(family)]
 
 
-def failures(platform, family):
-    """Compile a family's rows, in processes of their own.
+@functools.cache
+def all_failures(platform):
+    """Compile all rows, in a process of their own, and in another one whenever a compiler ends it.
 
     Returns:
-      a dict from the names of the rows that do not compile to the reason, one line.
+      a dict from families to dicts from the names of the rows that do not compile to the reason, one line.
     """
-    found = {}
-    called = names(family)
-    groups = [list(range(i, min(i + SIZE, len(called)))) for i in range(0, len(called), SIZE)]
+    found = {family: {} for family in FAMILIES}
+    groups = []
+    for family in FAMILIES:
+        count = len(names(family))
+        groups += [[family, list(range(i, min(i + SIZE, count)))] for i in range(0, count, SIZE)]
     while groups:
-        done, last = run(platform, family, groups)
-        assert done, f"{platform} {family}: {last}"
+        done, last = run(platform, groups)
+        assert done, f"{platform} {groups[0]}: {last}"
         for group, reason in done:
             groups.remove(group)
             if reason is None:
                 continue
-            if len(group) == 1:
-                found[called[group[0]]] = reason
+            family, rows_of_it = group
+            if len(rows_of_it) == 1:
+                found[family][names(family)[rows_of_it[0]]] = reason
             else:  # who is it?
-                half = len(group) // 2
-                groups += [group[:half], group[half:]]
-    return {name: found[name] for name in called if name in found}
+                half = len(rows_of_it) // 2
+                groups += [[family, rows_of_it[:half]], [family, rows_of_it[half:]]]
+    return {
+        family: {n: refused[n] for n in names(family) if n in refused} for family, refused in found.items()
+    }
 
 
-def run(platform, family, groups):
+def failures(platform, family):
+    """What `all_failures` tells of one family. A process for each would start thirty times."""
+    return all_failures(platform)[family]
+
+
+def run(platform, groups):
     """Compile groups of rows in one process.
 
     Returns:
       (pairs of a group that was tried and the reason why it did not compile, or None; the last of what was
       said on standard error)
     """
-    command = [sys.executable, str(SCRIPT), platform, TOPOLOGIES[platform], family]
+    command = [sys.executable, str(SCRIPT), platform, TOPOLOGIES[platform]]
     ended = subprocess.run(
         command, input=json.dumps(groups), capture_output=True, text=True, timeout=LIMIT, check=False,
         env={**os.environ, "RABBET_CACHE": "0"},

@@ -38,7 +38,7 @@ def test_one_that_fails_makes_the_whole_fail_and_the_others_run(tmp_path, capsys
     assert "--- what failed in bad:\nFAILED a::b\n3 environments" in printed  # again, where it is found
 
 
-def test_two_run_at_once(tmp_path):
+def test_several_run_at_once(tmp_path):
     """Each waits for the other."""
     wait = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).touch()\n"
     wait += "while not pathlib.Path(sys.argv[2]).exists(): time.sleep(0.01)"
@@ -59,7 +59,7 @@ def test_an_interrupt_stops_all_and_fails(tmp_path):
         run_py = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(run_py)
         sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"], {{}}
-        commands = {{"one": sleep, "two": sleep, "never": sleep}}
+        commands = {{"one": sleep, "two": sleep, "three": sleep, "never": sleep}}
         run_py.beside_each_other(commands, pathlib.Path({str(tmp_path)!r}))
     """
     child = subprocess.Popen(
@@ -67,12 +67,12 @@ def test_an_interrupt_stops_all_and_fails(tmp_path):
     )
     while not all(
         (tmp_path / f"{name}.txt").exists() and "up" in (tmp_path / f"{name}.txt").read_text()
-        for name in ("one", "two")
+        for name in ("one", "two", "three")
     ):
         assert child.poll() is None
     os.killpg(child.pid, signal.SIGINT)
     printed, _ = child.communicate()
-    assert child.returncode != 0 and "stopped while these ran: one, two" in printed
+    assert child.returncode != 0 and "stopped while these ran: one, two, three" in printed
     with pytest.raises(ProcessLookupError):
         os.killpg(child.pid, 0)  # nobody of the group is left
 

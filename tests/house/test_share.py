@@ -16,7 +16,14 @@ def items_of(place, names):
     path = ROOT / place
     no_mark = lambda name: None
     return [
-        SimpleNamespace(path=path, nodeid=f"{place}::{name}", get_closest_marker=no_mark, add_marker=no_mark)
+        SimpleNamespace(
+            path=path,
+            nodeid=f"{place}::{name}",
+            function=no_mark,
+            get_closest_marker=no_mark,
+            add_marker=no_mark,
+            iter_markers=lambda name: (),
+        )
         for name in names
     ]
 

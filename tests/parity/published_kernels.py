@@ -1,5 +1,6 @@
 """Small calls of kernels that JAX ships: by JAX's interpreter or, with ``--rabbet``, on Rabbet, which serves
-jax: ``python published_kernels.py results.npz``. The kernels' files are JAX's, unchanged.
+jax: ``python published_kernels.py results.npz`` and names of cases, by default all. The kernels' files are
+JAX's, unchanged.
 """
 
 import sys
@@ -262,7 +263,7 @@ CASES = {name: case for name, case in list(globals().items()) if name.startswith
 
 if __name__ == "__main__":
     found = {}
-    for name, case in CASES.items():
+    for name in [one for one in sys.argv[2:] if one != "--rabbet"] or CASES:
         R = np.random.default_rng(0)
-        found |= {f"{name} {i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(case()))}
+        found |= {f"{name} {i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(CASES[name]()))}
     np.savez(sys.argv[1], **found)

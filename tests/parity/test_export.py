@@ -52,8 +52,15 @@ def loss(tree):
     return sum((x * x).sum() for x in tree if np.dtype(x.dtype).kind == "f")
 
 
-@pytest.mark.parametrize("platforms", [("cpu",), ("cpu", "tpu")])
-@pytest.mark.parametrize("program, args", PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
+# For several platforms one program; at night all.
+ON = [
+    pytest.param(*case, platforms, marks=[pytest.mark.exhaustive] if i and len(platforms) > 1 else [])
+    for platforms in (("cpu",), ("cpu", "tpu"))
+    for i, case in enumerate(PROGRAMS)
+]
+
+
+@pytest.mark.parametrize("program, args, platforms", ON, ids=lambda p: getattr(p, "__name__", ""))
 def test_each_calls_what_the_other_wrote(program, args, platforms):
     ours = export.export(rb.jit(lambda *a: program(rnp, *a)), platforms=platforms)(*args)
     theirs = jax.export.export(jax.jit(lambda *a: program(jnp, *a)), platforms=platforms)(*args)

@@ -111,12 +111,21 @@ def explained(name, what):
     return None
 
 
+# Functions that differ somewhere, as `differences.json` says: that they still do shows in all their calls.
+DIFFERING = {name for line in DIFFERENCES for name in line["functions"]}
+
+
 @functools.cache
-def differences():
-    """All that differ: ``(function, call, what, text)``; and how many calls were compared."""
+def differences(of_all=False):
+    """What differs: ``(function, call, what, text)``; and how many calls were compared.
+
+    Args:
+      of_all: all calls. Else of most functions one that fits and one that does not: calls of one function are
+        drawn by seeds of their own, so these are among all.
+    """
     found, count = [], 0
     for name, kinds in TABLE.items():
-        good = GOOD.get(name.rpartition(".")[0], 1)
+        good = GOOD.get(name.rpartition(".")[0], 1) if of_all or name in DIFFERING else 1
         for call in generated.calls(name, kinds, good, 1):
             count += 1
             differs = difference(name, call)
@@ -126,9 +135,13 @@ def differences():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_generated_calls_give_what_they_give_in_jax():
-    found, count = differences()
-    assert count > 1400
+@pytest.mark.parametrize(
+    ("of_all", "least"),
+    [pytest.param(False, 1100, id="some"), pytest.param(True, 1400, id="all", marks=pytest.mark.exhaustive)],
+)
+def test_generated_calls_give_what_they_give_in_jax(of_all, least):
+    found, count = differences(of_all)
+    assert count > least
     unexplained = [
         f"{name}{call}: {what}: {text}" for name, call, what, text in found if not explained(name, what)
     ]

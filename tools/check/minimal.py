@@ -4,11 +4,11 @@ environment of its own; its tests, and `tests/one_plugin`.
     python tools/check/minimal.py --into FOLDER               # every plugin
     python tools/check/minimal.py --into FOLDER jit nn        # some of them
 
-Wheels are built once, and two environments run beside each other. What one has compiled to bytecode, the next
-ones get: without it, they would spend most of their time on pytest's, NumPy's and core's. A hidden dependency
-shows as a failure. To find one, one row of a test with many parameters is enough; other environments run
-more of them. XLA leaves most of its optimizations out, which takes a third off the time, but for packages of
-which some tests are about them (the mark `optimized`).
+Wheels are built once, and two environments run beside each other (RABBET_TEST_PROCESSES says how many).
+What one has compiled to bytecode, the next ones get: without it, they would spend most of their time on
+pytest's, NumPy's and core's. A hidden dependency shows as a failure. To find one, one row of a test with
+many parameters is enough; other environments run more of them. XLA leaves most of its optimizations out,
+but for packages of which some tests are about them (the mark `optimized`).
 """
 
 import argparse
@@ -32,7 +32,8 @@ BASE = [
     ROOT / "pjrt_cpu",
     ROOT / "plugins" / "tooling" / "testing",
 ]  # tests are written with the kit
-AT_ONCE = 2
+# Packages at a time. `run.py test` says 0 where it runs environments beside each other.
+AT_ONCE = max(1, int(os.environ.get("RABBET_TEST_PROCESSES") or 2))
 
 
 def environment():

@@ -7,8 +7,6 @@ packages are those of the environments `aot-tpu` and `aot-cuda`.
 """
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "aot"))
@@ -19,9 +17,7 @@ import results
 
 def main(platforms):
     for platform in platforms:
-        with ThreadPoolExecutor(2) as pool:
-            every = list(pool.map(partial(results.failures, platform), results.FAMILIES))
-        families = zip(results.FAMILIES, every, strict=True)
+        families = results.all_failures(platform).items()
         page.write(platform, {(f, row): why for f, rows in families for row, why in rows.items()})
 
 
