@@ -1,28 +1,34 @@
-"""The tour in one file runs, and what it points at in the real one exists."""
+"""The two files of the tour run, and what they point at in the real one exists."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOUR = ROOT / "docs" / "tour.py"
+TOUR, MORE = ROOT / "docs" / "tour.py", ROOT / "docs" / "tour_of_gradients.py"
 AUTODIFF = "plugins/transformations/autodiff/src/rabbet_autodiff/recorder.py"
 CORE = ROOT / "core" / "src" / "rabbet"
 
 
-def test_the_tour_holds():
-    done = subprocess.run([sys.executable, str(TOUR)], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    ("file", "end"), [(TOUR, "this half of the tour holds\n"), (MORE, "all of the tour holds\n")]
+)
+def test_the_tour_holds(file, end):
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("all of the tour holds\n")
+    assert done.stdout.endswith(end)
 
 
 def test_it_uses_nothing_of_the_real_one():
-    assert re.findall(r"^\s*(?:import|from) rabbet", TOUR.read_text(), re.M) == []
+    text = TOUR.read_text() + MORE.read_text()
+    assert re.findall(r"^\s*(?:import|from) rabbet", text, re.M) == []
 
 
 def test_it_points_at_what_exists():
-    text = re.sub(r"\n#\s?", " ", TOUR.read_text())
+    text = re.sub(r"\n#\s?", " ", TOUR.read_text() + MORE.read_text())
     text = text.replace("recorder.py in plugins/transformations/autodiff/src/rabbet_autodiff/", AUTODIFF)
     told = re.findall(r"\b(?:[a-z_]+/)+(?:[a-z_-]+(?:\.(?:py|md))?)?", text)
     assert len(told) > 15

@@ -48,12 +48,17 @@ def test_exponential_far_from_normal():
     steep = np.array([[1.0, 1e6], [0.0, -1.0]])
     for a in (steep, np.diag([1e20, 1.0], 1), np.triu(A) * 5):
         close(linalg.expm(ours(a)), scipy.linalg.expm(a), rtol=1e-11)
-        close(linalg.expm(ours(a), upper_triangular=True), scipy.linalg.expm(a), rtol=1e-11)
     assert np.isnan(linalg.expm(ours(A * 100), max_squarings=2)).all()
     assert np.isnan(linalg.expm(ours(A * np.nan))).all()
     assert linalg.expm(rnp.zeros((2, 0, 0))).shape == (2, 0, 0)
     assert linalg.expm(rnp.zeros((2, 2), "bfloat16")).dtype == rnp.bfloat16
     assert linalg.expm(np.zeros((2, 2), int)).dtype == "float32"
+
+
+@pytest.mark.exhaustive
+def test_exponentials_of_triangles_far_from_normal():
+    for a in (np.array([[1.0, 1e6], [0.0, -1.0]]), np.diag([1e20, 1.0], 1), np.triu(A) * 5):
+        close(linalg.expm(ours(a), upper_triangular=True), scipy.linalg.expm(a), rtol=1e-11)
 
 
 def test_large_exponentials_that_are_not_diagonal():

@@ -43,8 +43,12 @@ def test_single_precision_and_the_error():
 
 
 def test_derivatives():
-    check_gradient(lambda a: linalg.logm(a).real, SQUARE[:2, :2], second=True)
     check_gradient(lambda a: linalg.logm(a).real, JORDAN)  # of equal eigenvalues
+
+
+@pytest.mark.exhaustive
+def test_second_derivatives():
+    check_gradient(lambda a: linalg.logm(a).real, SQUARE[:2, :2], second=True)
 
 
 def test_batches():

@@ -74,9 +74,16 @@ def test_sums_of_bsplines():
 @pytest.mark.needs("jit")
 def test_derivatives_by_places_values_and_where():
     x, y, at = X[:5], Y[:5, 0], np.array([0.3, 1.1])
-    check_gradient(lambda x, y, at: interpolate.CubicSpline(x, y)(at), x, y, at, second=True)
+    check_gradient(lambda x, y, at: interpolate.CubicSpline(x, y)(at), x, y, at)
     check_gradient(lambda x, y, at: interpolate.PchipInterpolator(x, y)(at), x, y, at)
     check_gradient(lambda x, y, at: interpolate.make_interp_spline(x, y)(at), x, y, at)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.needs("jit")
+def test_second_derivatives():
+    x, y, at = X[:5], Y[:5, 0], np.array([0.3, 1.1])
+    check_gradient(lambda x, y, at: interpolate.CubicSpline(x, y)(at), x, y, at, second=True)
 
 
 @pytest.mark.needs("jit", "vmap")
