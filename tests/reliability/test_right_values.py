@@ -21,7 +21,7 @@ def projector(a):
 
 
 def test_the_page_has_rows():
-    assert len(ROWS) == 46
+    assert len(ROWS) == 47
 
 
 @pytest.mark.parametrize(("call", "right"), ROWS)

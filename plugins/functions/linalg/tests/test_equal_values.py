@@ -113,6 +113,30 @@ def test_a_function_that_is_zero_at_equal_values_is_not_taken_for_one_that_leave
 
 
 @pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "jvp", "jit", "vmap", "numpy")
+def test_eigenvalues_of_zero_are_not_left_out_by_a_function_that_has_a_slope_there():
+    """Reverse mode said 0 at (1, 2) for ``w``, though the function is the matrix itself."""
+    low_rank, nothing = np.diag([4.0, 0.0, 0.0]).astype("float32"), np.zeros((3, 3), "float32")
+    flat = lambda w: rb.numpy.maximum(w - 2, 0.0)
+    both = np.stack([low_rank, nothing])
+    slopes = [rb.grad(by_eigh(f)) for f in (lambda w: w, rb.numpy.sin, flat)]
+    for found in rb.jit(rb.vmap(lambda a: [slope(a) for slope in slopes[:2]]))(both):
+        assert all(not np.isfinite(x).all() for x in found)
+    # What leaves them out has its derivative, and what takes them all alike.
+    np.testing.assert_allclose(slopes[2](low_rank), np.zeros((3, 3)), atol=1e-6)
+    top = rb.jacrev(lambda a: projector(a, slice(2, 3))[0, 1])(low_rank)
+    np.testing.assert_allclose(top, np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]) / 8, atol=1e-6)
+
+    def trace(a):
+        v, w = lax.linalg.eigh(a)
+        return ((v * rb.numpy.sin(w)[None]) @ v.T).trace()
+
+    np.testing.assert_allclose(rb.grad(trace)(nothing), np.eye(3), atol=1e-6)
+    assert np.isfinite(rb.grad(lambda a: lax.linalg.eigh(a)[1][0])(nothing)).all()
+    np.testing.assert_allclose(rb.jvp(by_eigh(rb.numpy.cos), (low_rank,), (nothing,))[0], 0, atol=1e-6)
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.needs("grad", "jvp", "jacfwd", "vmap", "numpy")
 def test_second_derivatives_of_sums_over_equal_values_are_no_number_where_their_slope_is_zero():
     """That of the squared distance from the identity is 2 everywhere; without the vectors it is 0 here."""

@@ -421,7 +421,9 @@ def glu(x: Value, axis: int = -1) -> Value:
             f"glu takes an even number of elements along axis {axis}, got {typeof(x).str_short()}"
         )
     first, second = rnp.split(x, 2, axis)
-    return lax.mul(first, lax.logistic(second))
+    if dtypes.kind(second.dtype) == "c":
+        return lax.mul(first, lax.logistic(second))
+    return lax.mul(first, smooth_activation(second, function="logistic", order=0))
 
 
 __all__ = [

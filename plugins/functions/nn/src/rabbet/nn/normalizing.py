@@ -12,35 +12,26 @@ from typing import TYPE_CHECKING
 
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
-from rabbet.extend.functions import fused, is_evaluating, obeys_out_sharding
-from rabbet.extend.primitive import Dual, Primitive, keep_apart
+from rabbet.extend.functions import fused, obeys_out_sharding
 from rabbet.extend.rules import axis_in_range
 from rabbet.extend.shapes import dimension_of
 from rabbet.extend.transform import typeof
 from rabbet.nn.activations import as_float
+from rabbet.nn.shares import back, log_of_powers, log_of_shares, shares_of_powers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from rabbet.extend.primitive import Op, ShapedArray
     from rabbet.typing import DTypeLike, Value
 
 STATIC = ("axis",)
-# Below this many elements computing again costs less than keeping.
-WORTH_KEEPING = 1024
 
 
 def axes_of(name, axis, ndim):
     """A tuple of non-negative axes; None: all."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple([axis_in_range(name, operator.index(a), ndim) for a in axes])
-
-
-def back(reduced, axes, shape):
-    """A reduced array repeated to the shape that it was reduced from."""
-    kept = tuple([d for d in range(len(shape)) if d not in axes])
-    return lax.broadcast_in_dim(reduced, shape, kept)
 
 
 def floor_like(x):
@@ -90,46 +81,6 @@ def softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None
     return out if where is None else lax.select(where, out, lax.full_like(out, 0))
 
 
-def worth_keeping(x: ShapedArray) -> bool:
-    return x.is_symbolic or x.size >= WORTH_KEEPING
-
-
-def of_any(x: ShapedArray, axes: tuple[int, ...]) -> ShapedArray:
-    return x
-
-
-shares_of_powers = Primitive(
-    "shares_of_powers", of_any, operands=("x",),
-    doc="exp(x) / sum(exp(x)) over axes; its derivative keeps the result alone",
-    parameters={"axes": "tuple of ints: the axes that are summed over"},
-)  # fmt: skip
-
-
-@shares_of_powers.decompose
-def by_powers(op: Op, x: Value) -> Value:
-    axes = op.params["axes"]
-    powers = lax.exp(plain_shift(x, axes))
-    return lax.mul(powers, back(lax.div(1.0, lax.reduce_sum(powers, axes)), axes, x.shape))
-
-
-@shares_of_powers.rule("jvp")
-def jvp_shares_of_powers(op: Op, x: Dual) -> Dual:
-    """Of the result alone, which attention keeps for its product with the values anyway. By the rules of its
-    steps the powers would be kept beside it, an array as large; and so they would be without the barrier,
-    since XLA for CPUs makes the result of them once more where the derivative reads it.
-    """
-    axes, out = op.params["axes"], op(x.primal)
-    if not is_evaluating(beneath=True) and worth_keeping(typeof(out)):
-        out = keep_apart(out)
-    moved = lax.sub(x.tangent, back(lax.reduce_sum(lax.mul(x.tangent, out), axes), axes, out.shape))
-    return Dual(out, lax.mul(moved, out))
-
-
-def plain_shift(x, axes):
-    """``x`` less its maximum over axes, which is not differentiated."""
-    return lax.sub(x, back(lax.reduce_max(lax.stop_gradient(x), axes), axes, x.shape))
-
-
 @fused(static=STATIC)
 def log_softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = None) -> Value:
     """``x - log(sum(exp(x)))`` over ``axis``: the logarithm of ``softmax``, exact also where that is tiny.
@@ -144,9 +95,7 @@ def log_softmax(x: Value, axis: int | Sequence[int] | None = -1, where: Value = 
     if where is not None:
         where = mask_of(where, x)
         x = lax.select(where, x, floor_like(x))
-    shifted = plain_shift(x, axes)
-    total = lax.log(lax.reduce_sum(lax.exp(shifted), axes))
-    out = lax.sub(shifted, back(total, axes, x.shape))
+    out = log_of_shares(x, axes=axes)
     return out if where is None else lax.select(where, out, floor_like(out))
 
 
@@ -181,6 +130,9 @@ def logsumexp(
     axes = axes_of("logsumexp", axis, a.ndim)
     if where is not None:
         a = lax.select(mask_of(where, a), a, floor_like(a))
+    if b is None and dtypes.kind(a.dtype) == "f" and not return_sign:
+        out = log_of_powers(a, axes=axes)
+        return lax.expand_dims(out, axes) if keepdims else out
     shifted, top = shift(a, axes)
     powers = lax.exp(shifted)
     total = lax.reduce_sum(powers if b is None else lax.mul(b, powers), axes)

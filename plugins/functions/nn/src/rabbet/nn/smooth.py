@@ -1,4 +1,5 @@
-"""``silu``, ``mish`` and ``gelu`` (by ``tanh``) with derivatives of each order by a formula of its own.
+"""``silu``, ``mish``, ``gelu`` (by ``tanh``) and the gate of ``glu`` with derivatives of each order by
+a formula of its own.
 
 By the rules of their steps the second derivative would be made of the slope of ``logistic``, ``y (1 - y)``,
 which is 0 where ``y`` rounds to 1, although what it is multiplied by there is all that the second derivative
@@ -140,6 +141,7 @@ def gelu_by_tanh_curve(x: Value) -> Value:
 
 
 ORDERS: dict[str, tuple[Callable[[Value], Value], ...]] = {
+    "logistic": (lax.logistic, shares, shares_slope),
     "shares": (shares, shares_slope, shares_curve),
     "silu": (silu, silu_slope, silu_curve),
     "mish": (mish, mish_slope, mish_curve),
