@@ -64,6 +64,26 @@ def test_one_compiles_and_all_have_it(members):
     assert compiled == [0] and found == dict.fromkeys(range(7), BLOB)
 
 
+def test_what_came_goes_on_before_it_is_loaded(members):
+    first, second, _, fourth = members(4)
+    for member in (first, second):
+        member.expect("devices", "digest")
+    first.hand_on("digest", "key", lambda: BLOB)
+    assert second.fetch("devices", "'f'", "digest", "key") == BLOB
+    assert fourth.fetch("devices", "'f'", "digest", "key") == BLOB  # the second one has not said so
+    second.hand_on("digest", "", None)  # it could not load it: those below may
+    assert fourth.fetch("devices", "'f'", "digest", "key") == BLOB
+
+
+def test_what_was_changed_on_its_way_is_not_believed(members):
+    first, second = both(members)
+    first.hand_on("digest", "key", lambda: BLOB)
+    entry = first.entries["digest"]
+    entry.blob, entry.sum = bytes(len(BLOB)), entry.content()[1]
+    with pytest.warns(signing.ForgedMessageWarning, match="'f' of process 0 is not signed"):
+        assert second.fetch("devices", "'f'", "digest", "key") is None
+
+
 def both(members, **kwargs):
     first, second = members(2, **kwargs)
     first.expect("devices", "digest")

@@ -13,6 +13,7 @@ import hmac
 import json
 import secrets
 import socket
+import struct
 import threading
 import time
 import warnings
@@ -22,9 +23,10 @@ from rabbet_distributed.peers import family_of
 from rabbet_distributed.signed_messages import ForgedMessageWarning
 
 KEPT = 32  # of the programs that can still be asked for
-PIECE = 1 << 20
+PIECE = 1 << 24
 LONGEST_LINE = 4096
-TALK_SECONDS = 10.0  # for a peer to say the next piece
+TALK_SECONDS = 10  # for a peer to say the next piece
+TALK_TIME = struct.pack("ll", TALK_SECONDS, 0)
 GONE, OTHER, HERE = "gone", "other", "here"
 
 
@@ -32,13 +34,17 @@ class Entry:
     """A program of this process: on its way, here, or not to be had (``make`` is None)."""
 
     def __init__(self):
-        self.ready, self.key, self.make, self.blob = False, None, None, None
+        self.ready, self.key, self.make, self.blob, self.sum = False, None, None, None, None
+        self.lock = threading.Lock()
 
     def content(self):
-        """The executable as bytes."""
-        if self.blob is None:
-            self.blob = self.make()
-        return self.blob
+        """The executable as bytes, and its SHA-256: made once, however many ask."""
+        with self.lock:
+            if self.blob is None:
+                self.blob = self.make()
+            if self.sum is None:
+                self.sum = hashlib.sha256(self.blob).hexdigest()
+            return self.blob, self.sum
 
 
 class Handing:
@@ -81,10 +87,12 @@ class Handing:
             self.published = ours.prefix
 
     def hand_on(self, digest, key, make):
-        """This process has a program, ``make()`` is its bytes; or it will not have it: None."""
+        """This process has a program, ``make()`` is its bytes; or it will not have it: None. What came from
+        another process has been handed on since then.
+        """
         with self.changed:
             entry = self.entries.get(digest)
-            if entry is not None:
+            if entry is not None and not entry.ready:
                 entry.ready, entry.key, entry.make = True, key, make
                 self.changed.notify_all()
 
@@ -101,18 +109,19 @@ class Handing:
         """One question: a line, and what is asked for."""
         with connection, contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             connection.settimeout(TALK_SECONDS)
-            asked, _ = line_of(connection)
+            asked = line_of(connection)
             nonce, digest, key = (str(asked[name]) for name in ("nonce", "digest", "key"))
             if not hmac.compare_digest(self.code("ask", nonce, digest, key), str(asked["code"])):
                 return
             entry = self.awaited(digest)
-            blob, status = b"", GONE
-            if entry is not None and entry.make is not None:
+            blob, total, status = b"", "", GONE
+            if entry is not None and (entry.make or entry.sum):
                 status = HERE if entry.key == key else OTHER
-                blob = entry.content() if status == HERE else b""
-            said = {"status": status, "size": len(blob)}
-            said["code"] = self.code(status, nonce, digest, key, blob)
+                blob, total = entry.content() if status == HERE else (b"", "")
+            said = {"status": status, "size": len(blob), "sha256": total}
+            said["code"] = self.code(status, nonce, digest, key, str(len(blob)), total)
             connection.sendall(json.dumps(said).encode() + b"\n")
+            blocking(connection)
             for start in range(0, len(blob), PIECE):
                 connection.sendall(memoryview(blob)[start : start + PIECE])
 
@@ -141,6 +150,14 @@ class Handing:
             with contextlib.suppress(OSError):
                 self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
+
+    def pass_on(self, digest, key, blob, total):
+        """What another process sent goes on at once, before this one has loaded it."""
+        with self.changed:
+            entry = self.entries.get(digest)
+            if entry is not None:
+                entry.ready, entry.key, entry.blob, entry.sum = True, key, blob, total
+                self.changed.notify_all()
 
     # ------------------------------------------------------------------------------------- those that take
     def fetch(self, group, name, digest, key):
@@ -172,7 +189,7 @@ class Handing:
         connection.settimeout(self.watch.interval)
         while not first:
             try:
-                first = connection.recv(1)
+                first = connection.recv(1, socket.MSG_PEEK)
             except TimeoutError:
                 self.watch.raise_failure()
                 if self.watch.lost([above]) or time.monotonic() - started > self.watch.group.seconds.step:
@@ -181,15 +198,14 @@ class Handing:
             if not first:
                 return None
         connection.settimeout(TALK_SECONDS)
-        said, rest = line_of(connection, first)
-        blob = bytearray(rest)
-        while len(blob) < said["size"]:
-            piece = connection.recv(min(PIECE, said["size"] - len(blob)))
-            if not piece:
-                return None
-            blob += piece
-        blob, status = bytes(blob), str(said["status"])
-        if not hmac.compare_digest(self.code(status, nonce, digest, key, blob), str(said["code"])):
+        said = line_of(connection)
+        status, total, size = str(said["status"]), str(said["sha256"]), int(said["size"])
+        code, blob = self.code(status, nonce, digest, key, str(size), total), b""
+        right = hmac.compare_digest(code, str(said["code"]))
+        if right and status == HERE:
+            blob = received(connection, size)
+            right = hashlib.sha256(blob).hexdigest() == total
+        if not right:
             warnings.warn(
                 f"what was to be the program {name} of process {above} is not signed by a process of this "
                 "job and is ignored; it is compiled here",
@@ -203,21 +219,44 @@ class Handing:
                 "of another kind (its processor, its devices or their driver)",
                 stacklevel=2,
             )
-        return blob if status == HERE else None
+        if status != HERE:
+            return None
+        self.pass_on(digest, key, blob, total)
+        return blob
 
 
-def line_of(connection, start=b""):
-    """A line of JSON, and what came behind it."""
-    data = bytearray(start)
-    while b"\n" not in data:
+def blocking(connection):
+    """Have each call wait until a whole piece is sent or here. Waiting for some of it, as Python does where a
+    socket has a time-out, takes hundreds of calls for a megabyte.
+    """
+    connection.settimeout(None)
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connection.setsockopt(socket.SOL_SOCKET, option, TALK_TIME)
+
+
+def received(connection, size):
+    """So many bytes."""
+    pieces, missing = [], size
+    blocking(connection)
+    while missing:
+        pieces.append(connection.recv(min(PIECE, missing), socket.MSG_WAITALL))
+        if not pieces[-1]:
+            raise OSError("the connection ended")
+        missing -= len(pieces[-1])
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def line_of(connection):
+    """A line of JSON; what comes behind it stays to be read."""
+    data = b""
+    while not data.endswith(b"\n"):
         if len(data) > LONGEST_LINE:
             raise ValueError("a line that is too long")
-        piece = connection.recv(LONGEST_LINE)
-        if not piece:
+        there, newline, _ = connection.recv(LONGEST_LINE, socket.MSG_PEEK).partition(b"\n")
+        if not there and not newline:
             raise OSError("the connection ended")
-        data += piece
-    line, _, rest = bytes(data).partition(b"\n")
-    return json.loads(line), rest
+        data += connection.recv(len(there) + len(newline))
+    return json.loads(data)
 
 
 __all__ = ["Handing"]
