@@ -149,40 +149,61 @@ def through_layers(x, stacked, lay, sizes, policy):
     return lax.scan(rb.checkpoint(one, policy=policy), x, stacked)[0]
 
 
-def through_stages(x, stacked, sizes, lay, along_stages, policy):
+def through_stages(x, stacked, sizes, along, policy):
     """Stages that work at the same time on different microbatches, and hand what they made to the next: a
     dimension of stages, cut over devices, which moves by one in each round. A microbatch takes every m-th
     sequence: so each device has a part of every microbatch, and none has to be sent.
+
+    What begins and what is done has the dimension of stages, too, of which one place matters. So nothing but
+    the move goes from stage to stage in a round.
     """
     n, m = sizes.stages, sizes.microbatches
     of_stages = rb.tree.map(lambda w: w.reshape(n, w.shape[0] // n, *w.shape[1:]), stacked)
     parts = rnp.swapaxes(x.reshape(x.shape[0] // m, m, *x.shape[1:]), 0, 1)
     one = lambda x, w: through_layers(x, w, lambda v: v, sizes, policy)
+    is_first = (rnp.arange(n) == 0)[:, None, None, None]
 
-    def round_(held, i):
-        begun = lax.dynamic_index_in_dim(parts, lax.min(i, m - 1), 0)
-        held = along_stages(rnp.concatenate([begun, held[:-1]]))
-        held = along_stages(rb.vmap(one)(held, of_stages))
-        return held, held[-1]
+    def round_(held, begun):
+        held = along(rnp.where(is_first, begun, rnp.roll(held, 1, 0)), 0)
+        held = along(rb.vmap(one)(held, of_stages), 0)
+        return held, held
 
-    start = along_stages(rnp.zeros((n, *parts.shape[1:]), x.dtype))
-    _, made = lax.scan(round_, start, rnp.arange(m + n - 1))
-    return rnp.swapaxes(made[n - 1 :], 0, 1).reshape(x.shape)
+    begun = rnp.concatenate([parts, rnp.zeros((n - 1, *parts.shape[1:]), x.dtype)])
+    begun = along(rnp.where(is_first, begun[:, None], 0), 1)
+    _, made = lax.scan(round_, along(rnp.zeros((n, *parts.shape[1:]), x.dtype), 0), begun)
+    return rnp.swapaxes(along(made, 1)[n - 1 :, -1], 0, 1).reshape(x.shape)
+
+
+def through_stages_of_each(mesh, axis):
+    """The same where each device along an axis has its own sequences: the loop over rounds adds up what they
+    say of the weights, which is summed over the axis once, behind the loop.
+    """
+
+    def through(x, stacked, sizes, along, policy):
+        def own(x, stacked):
+            stacked = rb.tree.map(lambda w: lax.pcast(w, axis, to="varying"), stacked)
+            return through_stages(x, stacked, sizes, along, policy)
+
+        given = P(axis), rb.tree.map(lambda w: P(), stacked)
+        return rb.shard_map(own, mesh=mesh, in_specs=given, out_specs=P(axis), axis_names={axis})(x, stacked)
+
+    return through
 
 
 def loss_of(mesh, layout, sizes, policy=None):
     """The loss of parameters and tokens, with values laid out on the mesh; None: on one device."""
-    lay = along_stages = lambda x: x
+    lay, along, through = (lambda x: x), (lambda x, dimension: x), through_stages
     if mesh is not None:
         lay = lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, layout.between))
-        along = P("stage", *layout.between)
-        along_stages = lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, along))
+        stages = lambda dimension: NamedSharding(mesh, P(*[None] * dimension, "stage"))
+        along = lambda x, dimension: lax.with_sharding_constraint(x, stages(dimension))
+        through = through_stages_of_each(mesh, layout.between[0])
 
     def loss(params, tokens):
         stacked = {name: w for name, w in params.items() if name != "words"}
         x = lay(params["words"][tokens[:, :-1]])
         if sizes.stages > 1:
-            x = lay(through_stages(x, stacked, sizes, lay, along_stages, policy))
+            x = lay(through(x, stacked, sizes, along, policy))
         else:
             x = through_layers(x, stacked, lay, sizes, policy)
         logits = rnp.einsum("bsd,vd->bsv", normalized(x), params["words"]).astype("float32")

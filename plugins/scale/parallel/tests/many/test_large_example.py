@@ -1,6 +1,7 @@
 """examples/large: a decoder trained in each layout has the losses that it has on one device."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def train():
 def test_a_pipeline(train):
     row, apart = train.compared(QUICK, 2, 1e10)
     assert apart < 1e-5 and "stage" in row and "%" in row
+    # Weights' gradients are summed over `data` once, behind the loop over rounds: not in each of the 11.
+    sent = dict(re.findall(r"(\w+) (\d+\.\d+)", row.split("%")[1]))
+    sizes = train.LAYOUTS[QUICK].sizes
+    words = sizes.words * sizes.width
+    of_a_device = 4 * ((sizes.parameters - words) / sizes.stages + words)
+    assert 0.9 * of_a_device < 1e6 * float(sent["data"]) < 2 * of_a_device
 
 
 @pytest.mark.exhaustive
