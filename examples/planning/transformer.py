@@ -8,6 +8,7 @@ Nothing here makes an array: `plan` returns the step and the types of its argume
 they would have on the mesh that it is given.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Sizes:
 
 SIZES = Sizes()
 
-# How each weight is cut: by the heads or hidden units over `model`; by rows over `data`; not at all. The
+# How each weight is cut: by the heads or hidden units over `model`; over `data`, too; not at all. The
 # first dimension of all but the table of words counts the layers.
 CUTS = {
     "tensor": {
@@ -42,8 +43,9 @@ CUTS = {
         "up": P(None, None, "model"), "down": P(None, "model"),
     },
     "fsdp": {
-        "words": P("data"), "qkv": P(None, "data", None, "model"), "out": P(None, "model", None, "data"),
-        "up": P(None, "data", "model"), "down": P(None, "model", "data"),
+        "words": P("model", "data"), "qkv": P(None, "data", None, "model"),
+        "out": P(None, "model", None, "data"), "up": P(None, "data", "model"),
+        "down": P(None, "model", "data"),
     },
     "replicated": {name: P() for name in ("words", "qkv", "out", "up", "down")},
 }  # fmt: skip
@@ -74,26 +76,35 @@ def attention(x, qkv, out):
     return rnp.einsum("bhts,bshe,hed->btd", weights, v, out)
 
 
-def layer(x, weights):
-    x = x + attention(normalized(x), weights["qkv"], weights["out"])
-    return x + rnp.tanh(normalized(x) @ weights["up"]) @ weights["down"]
+def layer(rows, x, weights):
+    x = rows(x + attention(normalized(x), weights["qkv"], weights["out"]))
+    return rows(x + rnp.tanh(normalized(x) @ weights["up"]) @ weights["down"]), None
 
 
-def loss(params, tokens):
+def loss(rows, table, params, tokens):
+    """The loss; ``rows`` cuts values between layers by sequences. Without it the compiler chooses, and where
+    weights are cut over `data`, too, it may cut values by their width there, and move them at each weight.
+    ``table`` says how the words lie when they are read, for the same reason.
+    """
+    words = table(params["words"])
     stacked = {name: params[name] for name in ("qkv", "out", "up", "down")}
-    x, _ = lax.scan(rb.checkpoint(lambda x, w: (layer(x, w), None)), params["words"][tokens[:, :-1]], stacked)
-    logits = normalized(x) @ params["words"].T
+    one = rb.checkpoint(functools.partial(layer, rows))
+    x, _ = lax.scan(one, rows(words[tokens[:, :-1]]), stacked)
+    logits = normalized(x) @ words.T
     most = lax.stop_gradient(logits.max(-1, keepdims=True))
     shifted = logits - most
     right = rnp.take_along_axis(shifted, tokens[:, 1:, None], -1)[..., 0]
     return (rnp.log(rnp.exp(shifted).sum(-1)) - right).mean()
 
 
-@rb.jit(donate_argnums=0)
-def step(params, tokens):
+def step_of(rows=lambda x: x, table=lambda x: x):
     """One step of gradient descent."""
-    gradient = rb.grad(loss)(params, tokens)
-    return rb.tree.map(lambda p, g: p - 0.01 * g, params, gradient)
+
+    def step(params, tokens):
+        gradient = rb.grad(loss, argnums=2)(rows, table, params, tokens)
+        return rb.tree.map(lambda p, g: p - 0.01 * g, params, gradient)
+
+    return rb.jit(step, donate_argnums=0)
 
 
 def plan(mesh, layout="tensor", sizes=SIZES):
@@ -103,4 +114,8 @@ def plan(mesh, layout="tensor", sizes=SIZES):
         return rb.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
 
     params = {name: typed(shape, CUTS[layout][name]) for name, shape in shapes(sizes).items()}
-    return step, (params, typed((sizes.batch, sizes.length + 1), P("data"), "int32"))
+    rows, table = (
+        functools.partial(lax.with_sharding_constraint, shardings=NamedSharding(mesh, spec))
+        for spec in (P("data"), P(CUTS[layout]["words"][:1]))
+    )
+    return step_of(rows, table), (params, typed((sizes.batch, sizes.length + 1), P("data"), "int32"))

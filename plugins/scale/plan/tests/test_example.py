@@ -28,3 +28,9 @@ def test_a_transformer_in_three_layouts():
     summed = found["replicated"].bytes_by_axis()[("data",)]
     assert weights <= summed < 1.3 * weights
     assert found["tensor"].bytes_by_axis()[("model",)] > 0
+    # Weights that are cut over the data are gathered forward and backward, and their gradients summed. Values
+    # between layers stay where they are: the rest is what `tensor` sends.
+    sent = found["fsdp"].bytes_by_axis()
+    assert sent.pop(("data",)) <= 1.01 * 3 * weights / mesh.shape["model"]
+    of_tensor = found["tensor"].bytes_by_axis()[("model",)]
+    assert sent.keys() == {("model",)} and sent[("model",)] <= 1.01 * of_tensor
