@@ -3,6 +3,7 @@
 import itertools
 import threading
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -95,6 +96,38 @@ def test_what_does_not_end_in_time_is_given_up(monkeypatch):
     monkeypatch.setattr(sweeping, "within", lambda seconds, call: None)
     found = planning.sweep(program, "cpu:2", ("data",), ("whole", "cut"), budget=600)
     assert [t.problem for t in found] == [sweeping.GIVEN_UP] * 2 and found[0].given_up
+
+
+def test_all_are_compiled_with_little_effort_first(monkeypatch):
+    """Then again with all of it, the best first, while there is time."""
+    trial = lambda name: sweeping.Trial({"x": 4}, name, None, NOT_TRIED)
+    made, seconds = [], {"a": 2.0, "b": 1.0, "c": 3.0}
+
+    def tried(program, there, trial, options=None):
+        made.append((trial.layout, options))
+        plan = SimpleNamespace(
+            estimate=SimpleNamespace(most=seconds[trial.layout]), bytes_by_axis=lambda measure: {},
+            memory=SimpleNamespace(needed=1), compile_seconds=1.0,
+        )  # fmt: skip
+        return replace(trial, plan=plan, problem="", quick=bool(options))
+
+    monkeypatch.setattr(sweeping, "tried", tried)
+    options = {"an option": 1}
+    found = sweeping.in_time(None, None, map(trial, "abc"), float("inf"), made.append, options)
+    assert [t for t in made if isinstance(t, tuple)] == [("a", options), ("b", options), ("c", options)]
+    assert all(t.quick for t in found)
+    made.clear()
+    soon = sweeping.time.monotonic() + 2  # less than FULL_EFFORT times what each took
+    assert [t.layout for t in sweeping.in_full(None, None, found, soon, made.append)] == ["b", "a", "c"]
+    assert made == []
+    full = sweeping.in_full(None, None, found, float("inf"), lambda line: None)
+    assert made == [("b", None), ("a", None), ("c", None)] and not any(t.quick for t in full)
+
+
+def test_an_option_that_the_compiler_does_not_know_is_left_out():
+    trial = sweeping.Trial({"data": 2, "model": 1}, "whole", None, NOT_TRIED)
+    found = sweeping.tried(Program(program), planning.topology("cpu:2"), trial, {"xla_of_another_version": 1})
+    assert found.plan is not None and not found.problem and not found.quick
 
 
 def test_trials_are_ordered_by_what_they_promise():

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import sys
+import threading
 from typing import Any
 
 HELP = "compile a program for hardware that need not be here: memory, communication, time of a step"
@@ -151,7 +152,7 @@ def swept(args: argparse.Namespace, program, there) -> int:
     from rabbet.errors import ConfigError
 
     from rabbet_plan import picture
-    from rabbet_plan.sweeping import ranking, sweep
+    from rabbet_plan.sweeping import THREAD, ranking, sweep
 
     axes = [name.strip() for name in args.axes.split(",")] if args.axes else program.axes
     if not axes:
@@ -162,13 +163,14 @@ def swept(args: argparse.Namespace, program, there) -> int:
         options=program.options, budget=args.budget,
     )  # fmt: skip
     status = 0 if any(not t.problem for t in trials) else 2
-    if any(trial.given_up for trial in trials):
+    if any(thread.name == THREAD for thread in threading.enumerate()):
         atexit.register(leave, status)
     title = f"{program.name} on {there.name}: {len(trials)} trials, the best first"
     if args.json:
         rows = [
             {
                 "mesh": t.mesh, "layout": t.layout, "options": t.options, "problem": t.problem,
+                "quick": t.quick,
                 "promise": t.promise and t.promise._asdict(), "plan": t.plan and t.plan.as_dict(),
             }
             for t in trials

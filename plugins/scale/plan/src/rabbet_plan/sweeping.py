@@ -1,7 +1,8 @@
 """``sweep``: the same program on many meshes and in many layouts, ranked.
 
-With a budget of time the trials are ordered by promise (``promise``), none is begun for which the time that
-is left would not do, and one that does not end in time is given up.
+With a budget of time the trials are ordered by promise (``promise``), then compiled with the least effort of
+the hardware's compiler, then, the best first, again with all of it. None is begun for which the time that is
+left would not do, and one that does not end in time is given up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from rabbet.errors import CompileError, ConfigError, RabbetError, ShardingError
 
-from rabbet_plan.planning import Plan, plan
+from rabbet_plan.planning import Plan, planned
 from rabbet_plan.printing import in_bytes, in_seconds, in_units, table
 from rabbet_plan.programs import Program
 from rabbet_plan.promise import Promise, promise_of, twin_of
@@ -24,7 +25,11 @@ from rabbet_plan.topologies import Topology, topology
 
 NOT_TRIED = "not tried: the budget of time was used"
 GIVEN_UP = "given up: it was still being compiled when the budget of time was used"
-OF_PROMISES = 0.5  # the share of a budget that goes into the order of trials
+QUICKLY_MADE = "compiled with least effort"
+OF_PROMISES = 0.25  # the share of a budget that goes into the order of trials
+THREAD = "rabbet-plan-trial"
+LEAST_EFFORT = {"tpu": {"xla_optimization_level": "EFFORT_O0"}}  # compiler options by platform
+FULL_EFFORT = 5  # a trial is compiled again where so many times the time it took is left
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Trial:
 
     Attributes: ``mesh`` (sizes by name), ``layout`` (or None), ``plan`` (None where it cannot be compiled)
     ``problem``, the first line of what stands against it, or an empty text, ``options``, what else was
-    tried, and ``promise``, a rough account by which a sweep with a budget orders its trials, or None.
+    tried, ``promise``, a rough account by which a sweep with a budget orders its trials, or None, and
+    ``quick``, whether it was compiled with the least effort of its compiler, for want of time.
     """
 
     mesh: dict[str, int]
@@ -42,6 +48,7 @@ class Trial:
     problem: str
     options: dict[str, Any] = field(default_factory=dict)
     promise: Promise | None = None
+    quick: bool = False
 
     @property
     def given_up(self) -> bool:
@@ -79,10 +86,13 @@ def sweep(
       progress: called with a line before each trial.
       options: what other parameters of the function are given in turn, such as policies of ``checkpoint`` or
         numbers of microbatches.
-      budget: seconds that it may take. Half of them may go into the order: each trial is compiled for
-        virtual CPU devices, which is quick, and those that promise the shortest steps are tried first. A
-        trial that would not end in time is not begun, and one that does not is given up; both are told as
-        such, last, with what they promise. What is given up is still compiled in a thread until it ends.
+      budget: seconds that it may take. A quarter of them may go into the order: each trial is compiled for
+        virtual CPU devices, which is quick, and those that promise the shortest steps are tried first. For
+        TPUs all are compiled with the least effort of their compiler first, then the best ones again with all
+        of it, while there is time; those come first, as what was compiled with the least effort takes longer,
+        and ``quick`` tells them apart. A trial that would not end in time is not
+        begun, and one that does not is given up; both are told as such, last, with what they promise. What
+        is given up is still compiled in a thread until it ends.
 
     Returns:
       the ``Trial``s, the best first: those that fit in memory by the longer estimate of a step, or, on
@@ -127,18 +137,41 @@ def sweep(
     if twin is not None:
         tell(f"{len(trials)} programs for virtual CPU devices, for the order")
         trials = promising(program, there, twin, trials, started + OF_PROMISES * budget)
-    took: list[float] = []
+    quickly = LEAST_EFFORT.get(there.platform)
+    found = in_time(program, there, trials, started + budget, tell, quickly)
+    return sorted(in_full(program, there, found, started + budget, tell) if quickly else found, key=rank)
+
+
+def in_time(program: Program, there: Topology, trials, until: float, tell, options=None) -> list[Trial]:
+    """Trials tried in their order while there is time, with these options of the compiler."""
+    found, took = [], [0.0]
     for trial in trials:
         begun = time.monotonic()
-        left = started + budget - begun
-        if trial.problem != NOT_TRIED or left <= min(took, default=0.0):
+        if trial.problem != NOT_TRIED or until - begun <= min(took[1:], default=0.0):
             found.append(trial)
             continue
         tell(told(trial))
-        made = within(left, lambda: tried(program, there, trial))  # noqa: B023 (it is called here)
+        made = within(until - begun, lambda: tried(program, there, trial, options))  # noqa: B023 (called here)
         found.append(replace(trial, problem=GIVEN_UP) if made is None else made)
         took.append(time.monotonic() - begun)
-    return sorted(found, key=rank)
+    return found
+
+
+def in_full(program: Program, there: Topology, trials, until: float, tell) -> list[Trial]:
+    """Trials of which those that were compiled with the least effort, and still promise to be the best, are
+    compiled again with all of it while there is time.
+    """
+    found = sorted(trials, key=rank)
+    for place, trial in enumerate(found):
+        begun = time.monotonic()
+        if not trial.quick or until - begun <= FULL_EFFORT * trial.plan.compile_seconds:
+            continue
+        tell(f"{told(trial)}, with all of the compiler's effort")
+        made = within(until - begun, lambda: tried(program, there, trial))  # noqa: B023 (it is called here)
+        if made is None:
+            break
+        found[place] = replace(made, promise=trial.promise)
+    return found
 
 
 def promising(program: Program, there: Topology, twin: Topology, trials, until: float) -> list[Trial]:
@@ -168,7 +201,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
             raised.append(error)
 
     context = contextvars.copy_context()
-    thread = threading.Thread(target=lambda: context.run(run), name="rabbet-plan-trial", daemon=True)
+    thread = threading.Thread(target=lambda: context.run(run), name=THREAD, daemon=True)
     thread.start()
     thread.join(min(seconds, threading.TIMEOUT_MAX))
     if raised:
@@ -209,14 +242,22 @@ def alternating(*choices: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
             place = tuple([(i + 1) % len(kind) for kind, i in zip(choices, place, strict=True)])
 
 
-def tried(program: Program, there: Topology, trial: Trial) -> Trial:
-    """A trial with its plan; what stands against it is told and not raised."""
+def tried(program: Program, there: Topology, trial: Trial, options: dict | None = None) -> Trial:
+    """A trial with its plan; what stands against it is told and not raised. Options of the compiler that it
+    does not know, as another version may not, are left out.
+    """
     try:
         step, args, kwargs = program.step(there.mesh(trial.mesh), trial.layout, **trial.options)
-        made = plan(step, *args, **kwargs)
+        try:
+            made = planned(step, args, kwargs, options)
+        except (ConfigError, CompileError) as error:
+            if not options or (isinstance(error, CompileError) and "Failed to parse" not in str(error)):
+                raise
+            made, options = planned(step, args, kwargs), None
     except (CompileError, ShardingError) as error:
         return replace(trial, problem=reason(error))
-    return replace(trial, plan=made, problem="" if made.fits in (True, None) else "does not fit")
+    problem = "" if made.fits in (True, None) else "does not fit"
+    return replace(trial, plan=made, problem=problem, quick=bool(options))
 
 
 def reason(error: RabbetError) -> str:
@@ -229,7 +270,7 @@ def rank(trial: Trial) -> tuple:
     """What trials are sorted by."""
     if trial.plan is not None:
         seconds = trial.seconds if trial.seconds is not None else trial.plan.flops
-        return bool(trial.problem), 0, seconds, trial.sent, trial.plan.memory.needed
+        return bool(trial.problem), 0, trial.quick, seconds, trial.sent, trial.plan.memory.needed
     untried = trial.problem in (NOT_TRIED, GIVEN_UP)
     order = 2 if untried else 0 if trial.problem.startswith("does not fit") else 1
     if untried and trial.promise is not None:
@@ -253,7 +294,8 @@ def ranking(trials: Sequence[Trial]) -> str:
         e = each.plan.estimate
         span = "" if e is None else f"{in_seconds(e.least)} to {in_seconds(e.most)}"
         numbers = in_bytes(each.plan.memory.needed), in_units(each.plan.flops), in_bytes(each.sent)
-        rows.append((*start, *numbers, span, each.problem))
+        notes = [*([each.problem] if each.problem else []), *([QUICKLY_MADE] if each.quick else [])]
+        rows.append((*start, *numbers, span, "; ".join(notes)))
     return "\n".join(table(rows))
 
 
