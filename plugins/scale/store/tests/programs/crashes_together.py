@@ -90,16 +90,23 @@ def check(folder, known):
     shutil.rmtree(checkpoints.path(later))
 
 
+def begun_or_whole(folder, first, whole):
+    """The steps from ``first`` on that are whole; for ``whole`` 0 what was begun, too."""
+    names = [name for name in os.listdir(folder) if name.startswith("step-") or not whole]
+    return [name for name in names if name.startswith(".") or int(name.split("-")[1]) >= first]
+
+
 def one(folder, count, first, rng):
     """A group that saves three steps, of which one process is killed; what each ended with."""
     port, steps = free_port(), range(first, first + 3)
     pids = [child(lambda i=i: member(folder, i, count, port, steps)) for i in range(count)]
     victim, begun = rng.randrange(count), time.monotonic()
-    # From the first sign of a checkpoint on: the seconds before it are those of forming a group.
-    while not any("step-" not in n or int(n.split("-")[1]) >= first for n in os.listdir(folder)):
+    # From the first sign of a checkpoint on, or when one or two are whole: what is before is forming a group.
+    whole = rng.randrange(3)
+    while len(begun_or_whole(folder, first, whole)) < max(whole, 1):
         assert time.monotonic() - begun < SECONDS, "the group saved nothing"
         time.sleep(0.002)
-    time.sleep(rng.expovariate(1 / rng.choice((0.05, 0.5, 2))))
+    time.sleep(rng.expovariate(1 / rng.choice((0.02, 0.2))))
     os.kill(pids[victim], signal.SIGKILL)
     said = [wait_for(pid, SECONDS) for pid in pids]
     assert said[victim] in (-signal.SIGKILL, ENDED), said
