@@ -140,6 +140,9 @@ CORE_SETTINGS = (
             "transfer."),
     Setting("captured_constants_warn_bytes", 2_000_000_000, number, jax=True,
             doc="Warn of a compiled function that captures arrays of more bytes in all; -1: never."),
+    Setting("captured_constants_written_bytes", 1024, number, traced=True,
+            doc="Up to so many bytes, an array that a compiled function captures may be written into the "
+            "program (on the CPU); 0: each is an argument."),
     Setting("optimization_level", "UNKNOWN", effort, traced=True, jax=True,
             doc="How much the compiler should do for speed: O0 to O3, or UNKNOWN, its own choice."),
     Setting("memory_fitting_level", "UNKNOWN", effort, traced=True, jax=True,

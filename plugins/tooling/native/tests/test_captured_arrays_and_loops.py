@@ -18,6 +18,7 @@ from rabbet.runtime.execution import interruptible
 rabbet_native = pytest.importorskip("rabbet_native")
 pytestmark = [
     pytest.mark.needs("jit"),
+    pytest.mark.usefixtures("captured_arrays_are_arguments"),
     pytest.mark.skipif(not rabbet_native.is_compiled(), reason="there is no library for this Python"),
 ]
 

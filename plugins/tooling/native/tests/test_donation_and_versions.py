@@ -68,6 +68,7 @@ GIVEN = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("captured_arrays_are_arguments")
 @pytest.mark.forbidden("debug_nans", "debug_infs")
 @compiled
 @pytest.mark.parametrize("name", GIVEN)

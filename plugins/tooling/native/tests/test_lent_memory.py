@@ -73,6 +73,7 @@ def looped(x, n):
     return x
 
 
+@pytest.mark.usefixtures("captured_arrays_are_arguments")
 @pytest.mark.parametrize("name", CALLS)
 def test_results_are_those_of_numpy_and_stay(made, name):
     function, plain = CALLS[name]

@@ -386,6 +386,7 @@ def test_static_arguments_under_transformations():
         assert rb.vmap(functools.partial(function, 2))(array(1, 2)).tolist() == [1, 4]
 
 
+@pytest.mark.usefixtures("captured_arrays_are_arguments")
 @pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("keep_unused", [False, True])
 def test_programs_that_leave_arguments_unread(keep_unused):

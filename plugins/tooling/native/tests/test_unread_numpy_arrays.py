@@ -51,6 +51,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.usefixtures("captured_arrays_are_arguments")
 @pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("function", FUNCTIONS)

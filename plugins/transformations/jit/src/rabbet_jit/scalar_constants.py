@@ -1,8 +1,8 @@
 """Scalars that a function made while it was traced, as ``jnp.asarray(2.0)`` makes one: they are written into
-the program that is compiled, and the compiler computes with them. Other captured arrays stay operands.
+the program that is compiled, and the compiler computes with them. For other captured arrays see
+``array_constants``.
 
-They are told by this, that nobody but the program holds them. A scalar that the user holds, of which the next
-program may capture another, stays outside: both programs are then one for the compiler.
+They are told by this, that nobody but the program holds them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rabbet import Array, config, device_put, local_devices, tree
+from rabbet import Array, config, default_backend, device_put, local_devices, tree
 from rabbet.errors import PluginError, ShardingError
 from rabbet.extend.backend import (
     as_device,
@@ -24,10 +24,10 @@ from rabbet.extend.wrapping import is_of_handler
 
 from rabbet_jit import cells, donation, explain, program_warnings
 from rabbet_jit.argument_shardings import nameless_group, refit, spread_for
+from rabbet_jit.array_constants import with_constants
 from rabbet_jit.compiler_statistics import Measures
 from rabbet_jit.dispatch import CONVERTED, LEAVES, converting
 from rabbet_jit.result_assembly import assembler
-from rabbet_jit.scalar_constants import with_scalars_written
 from rabbet_jit.stage_base import Stage
 
 if TYPE_CHECKING:
@@ -109,17 +109,17 @@ class Lowered(Stage):
 
     def __init__(self, traced: Any, platform: Any) -> None:
         program, self.spread = traced.program, traced.spread
-        if self.spread is None:
-            program = program._replace(closed=with_scalars_written(program.closed))
+        self.device = traced.device
+        place = self.device if self.spread is None else self.spread.group
+        if platform is None and place is not None:
+            platform = place.platform
+        if self.spread is None and program.closed.consts:
+            program = with_constants(program, traced, platform or default_backend())
         super().__init__(traced.asked, traced.signature, program, traced.avals, traced.key)
         closed = self.program.closed
         offset = len(closed.consts)
         donated = self.signature.donated_leaves(self.asked.donated) if self.asked.donated else ()
         self.donated = tuple([i + offset for i in donated])
-        self.device = traced.device
-        place = self.device if self.spread is None else self.spread.group
-        if platform is None and place is not None:
-            platform = place.platform
         self.lowering = lower_program(
             consts_as_inputs(closed),
             platform,
