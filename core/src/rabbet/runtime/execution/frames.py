@@ -123,7 +123,8 @@ class LoopParts(NamedTuple):
       goes_on: a memoryview; a signal makes ``goes_on[1]`` false, and the program ends before it is done.
       thread: the number of the main thread; others call ``execute``.
       callbacks: has ``depth``: where it is not 0, in callbacks of programs, ``execute`` is called.
-      state: a list of the watch and of its ``spare`` table, both None until ``execute`` was called.
+      state: a list of the watch, which has slots ``table`` and ``sure``, and of its ``spare`` table; both are
+        None until ``execute`` was called.
       found: weak references to raw arrays of which is known that they were there when the program began.
       otherwise: what to call with the raw arrays where a program was ended.
       is_of_callback: whether an exception of ``plain`` is what a callback made of values of an ended loop.

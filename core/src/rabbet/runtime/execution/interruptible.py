@@ -214,8 +214,11 @@ class Watch:
     has taken its place, and some such times after the last one the main thread gives the place back.
     """
 
+    __slots__ = ("table", "spare", "sure", "__dict__")  # frames in C read and write the first ones
+
     def __init__(self) -> None:
-        self.table = self.spare = bytearray(2)
+        self.table: Any = bytearray(2)
+        self.spare = self.table
         self.sure = False  # that the handler wakes this thread: found out since the last tick
         self.wanted = False  # since the last tick
         self.hears, self.told = os.pipe()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sysconfig
+import threading
 import warnings
 from typing import Any
 
@@ -69,8 +70,9 @@ def the_library() -> Any:
         return None
     flatten, give_back = tree.registry.flatten, tree.recursion_levels.give_back
     library.setup(
-        Array, raised_by_handler, fold_traceback, shape_of, shape_of_form, flatten, give_back, tree.nodes
-    )
+        Array, raised_by_handler, fold_traceback, shape_of, shape_of_form, flatten, give_back, tree.nodes,
+        threading.local, threading.main_thread().ident,
+    )  # fmt: skip
     return library
 
 

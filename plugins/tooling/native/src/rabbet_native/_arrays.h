@@ -15,7 +15,7 @@ static PyTypeObject *array_type, *spec_type;
 static Py_ssize_t at_raw, at_spec, at_aval, at_spec_aval;
 static PyObject *by_handler, *fold, *shape_of, *shape_of_form, *flatten, *give_back, *nodes;
 static PyObject *s_interpreter, *s_traced_key, *s_consume, *s_form, *s_aval, *s_captured, *s_steady;
-static PyObject *s_sure, *s_table, *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes, *s_spec, *s_raw, *s_array;
+static PyObject *s_depth, *s_is_ready, *s_is_deleted, *s_reading, *s_shapes, *s_spec, *s_raw, *s_array;
 static PyObject *s_donating, *s_delete, *s_dtype, *s_shape, *s_guard;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
@@ -89,6 +89,8 @@ static void fold_error(void)
     give_error(error);
 }
 
+#include "_threads.h"
+
 /* -------------------------------------------------------------------------------------------- the frame */
 
 typedef struct {
@@ -105,6 +107,7 @@ typedef struct {
     PyObject **at; /* arrays, or what `later` made, each with a reference */
     Py_ssize_t count, room;
     PyObject *few[FEW];
+    PyObject *traced_key; /* of the settings, NULL until it is asked for */
     PyObject *lent[MOST_LENT]; /* what `lent` of the frame has, while a program runs on it */
     Py_ssize_t places[MOST_LENT], lent_count;
 } Leaves;
@@ -120,6 +123,15 @@ static void leaves_clear(Leaves *leaves)
     leaves->room = FEW;
     while (leaves->lent_count > 0)
         Py_DECREF(leaves->lent[--leaves->lent_count]);
+    Py_CLEAR(leaves->traced_key);
+}
+
+/* The key of the settings for this call; borrowed, or NULL. */
+static inline PyObject *traced_key_of(Frame *f, Leaves *leaves)
+{
+    if (leaves->traced_key == NULL)
+        leaves->traced_key = get_local(&of_settings, f->settings, s_traced_key);
+    return leaves->traced_key;
 }
 
 static int leaves_more(Leaves *leaves)
@@ -160,29 +172,65 @@ enum { DTYPE, SHAPE, PLACEMENT, TRACED_KEY, PUT_OFF_PARTS };
 static PyTypeObject *later_type;
 static Py_ssize_t at_later_host, at_later_spec;
 
-/* Whether a setting is this object: 1, 0, -1. */
-static int is_set(Frame *f, PyObject *name, PyObject *value)
+/* NumPy's arrays as they lie in memory since NumPy 1.7; `check_layout` compares with what Python says of one. */
+typedef struct {
+    PyObject_HEAD
+    char *data;
+    int ndim;
+    Py_ssize_t *dimensions, *strides;
+    PyObject *base, *dtype;
+} NumpyArray;
+
+static PyTypeObject *numpy_type;
+static int layout_is_known; /* 1, -1 where it is another one, 0 until an array with dimensions was seen */
+
+static void check_layout(PyObject *x, PyObject *dtype, PyObject *shape)
 {
-    PyObject *now = PyObject_GetAttr(f->settings, name);
-    Py_XDECREF(now); /* compared, and nothing else */
-    return now == NULL ? -1 : now == value;
+    NumpyArray *array = (NumpyArray *)x;
+    Py_ssize_t count = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 0;
+    if (layout_is_known != 0 || count == 0)
+        return;
+    int same = numpy_type->tp_basicsize >= (Py_ssize_t)sizeof(NumpyArray) && array->dtype == dtype &&
+               array->ndim == count && array->dimensions != NULL;
+    for (Py_ssize_t i = 0; same && i < count; i++)
+        same = array->dimensions[i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    layout_is_known = same ? 1 : -1;
 }
 
-/* Whether what is remembered of a place is true of these: 1, 0, -1. */
-static int is_as_before(Frame *f, PyObject *before, PyObject *dtype, PyObject *shape)
+/* Whether an array has the dtype and shape that are remembered: 1, 0, -1. */
+static int is_like(PyObject *x, PyObject *before)
 {
-    if (PyTuple_GET_ITEM(before, DTYPE) != dtype)
-        return 0;
-    int same = PyObject_RichCompareBool(PyTuple_GET_ITEM(before, SHAPE), shape, Py_EQ);
-    if (same > 0)
-        same = is_set(f, s_traced_key, PyTuple_GET_ITEM(before, TRACED_KEY));
-    if (same > 0)
-        same = is_set(f, s_guard, Py_None);
+    PyObject *shape = PyTuple_GET_ITEM(before, SHAPE);
+    if (layout_is_known > 0 && PyTuple_CheckExact(shape)) {
+        NumpyArray *array = (NumpyArray *)x;
+        int same = array->dtype == PyTuple_GET_ITEM(before, DTYPE) && array->ndim == PyTuple_GET_SIZE(shape);
+        for (Py_ssize_t i = 0; same && i < array->ndim; i++)
+            same = array->dimensions[i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        return same;
+    }
+    PyObject *dtype = PyObject_GetAttr(x, s_dtype), *own = dtype == NULL ? NULL : PyObject_GetAttr(x, s_shape);
+    int same = own == NULL ? -1 : dtype != PyTuple_GET_ITEM(before, DTYPE) ? 0 : PyObject_RichCompareBool(own, shape, Py_EQ);
+    Py_XDECREF(own);
+    Py_XDECREF(dtype);
     return same;
 }
 
+/* Whether what is remembered of a place is true of an array: 1, 0, -1. */
+static int is_as_before(Frame *f, Leaves *leaves, PyObject *before, PyObject *x)
+{
+    int same = is_like(x, before);
+    if (same <= 0)
+        return same;
+    PyObject *key = traced_key_of(f, leaves);
+    if (key != PyTuple_GET_ITEM(before, TRACED_KEY))
+        return key == NULL ? -1 : 0;
+    PyObject *guard = get_local(&of_settings, f->settings, s_guard);
+    Py_XDECREF(guard); /* compared, and nothing else */
+    return guard == NULL ? -1 : guard == Py_None;
+}
+
 /* Remember what `later` made of an array: 0, or -1. */
-static int remember_put_off(Frame *f, PyObject *place, PyObject *later, PyObject *dtype, PyObject *shape)
+static int remember_put_off(Frame *f, Leaves *leaves, PyObject *place, PyObject *later, PyObject *dtype, PyObject *shape)
 {
     if (later_type == NULL) { /* the first one */
         Py_ssize_t host = offset_in((PyObject *)Py_TYPE(later), "host");
@@ -195,40 +243,52 @@ static int remember_put_off(Frame *f, PyObject *place, PyObject *later, PyObject
     }
     if (Py_TYPE(later) != later_type || SLOT(later, at_later_spec) == NULL)
         return 0;
-    PyObject *key = PyObject_GetAttr(f->settings, s_traced_key), *known = NULL;
-    int failed = key == NULL;
-    if (key != NULL && key != Py_None) { /* it is None until somebody asks for it */
-        known = PyTuple_Pack(PUT_OFF_PARTS, dtype, shape, SLOT(later, at_later_spec), key);
-        failed = known == NULL || PyDict_SetItem(f->put_off, place, known) < 0;
-    }
+    PyObject *key = traced_key_of(f, leaves);
+    if (key == NULL || key == Py_None) /* it is None until somebody asks for it */
+        return key == NULL ? -1 : 0;
+    PyObject *known = PyTuple_Pack(PUT_OFF_PARTS, dtype, shape, SLOT(later, at_later_spec), key);
+    int failed = known == NULL || PyDict_SetItem(f->put_off, place, known) < 0;
     Py_XDECREF(known);
-    Py_XDECREF(key);
     return failed ? -1 : 0;
 }
 
 /* What stands for a NumPy array, or its array, with a reference. */
-static PyObject *put_off(Frame *f, PyObject *place, PyObject *x)
+static PyObject *put_off(Frame *f, Leaves *leaves, PyObject *place, PyObject *x)
 {
-    PyObject *dtype = PyObject_GetAttr(x, s_dtype), *shape = dtype == NULL ? NULL : PyObject_GetAttr(x, s_shape);
-    PyObject *made = NULL, *before = shape == NULL ? NULL : PyDict_GetItemWithError(f->put_off, place);
+    PyObject *before = PyDict_GetItemWithError(f->put_off, place);
     if (before != NULL) {
+        PyObject *made = NULL;
         Py_INCREF(before);
-        int same = is_as_before(f, before, dtype, shape);
+        int same = is_as_before(f, leaves, before, x);
         if (same > 0 && (made = later_type->tp_alloc(later_type, 0)) != NULL) {
             SLOT(made, at_later_host) = Py_NewRef(x);
             SLOT(made, at_later_spec) = Py_NewRef(PyTuple_GET_ITEM(before, PLACEMENT));
         }
         Py_DECREF(before);
-        f->missed += same == 0;
+        if (same != 0)
+            return made;
+        f->missed++;
     }
-    if (made == NULL && !PyErr_Occurred()) {
-        made = PyObject_CallOneArg(f->later, x);
-        if (made != NULL && Py_TYPE(made) != array_type && remember_put_off(f, place, made, dtype, shape) < 0)
-            Py_CLEAR(made);
-    }
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *made = PyObject_CallOneArg(f->later, x);
+    if (made == NULL || Py_TYPE(made) == array_type)
+        return made;
+    PyObject *dtype = PyObject_GetAttr(x, s_dtype), *shape = dtype == NULL ? NULL : PyObject_GetAttr(x, s_shape);
+    if (shape != NULL)
+        check_layout(x, dtype, shape);
+    if (shape == NULL || remember_put_off(f, leaves, place, made, dtype, shape) < 0)
+        Py_CLEAR(made);
     Py_XDECREF(shape);
     Py_XDECREF(dtype);
     return made;
+}
+
+static int is_numpy(PyTypeObject *type)
+{
+    if (numpy_type == NULL && strcmp(type->tp_name, "numpy.ndarray") == 0)
+        numpy_type = (PyTypeObject *)Py_NewRef(type);
+    return type == numpy_type;
 }
 
 /* The place of the next leaf, where this is a NumPy array at one which some program does not read, or for which
@@ -236,8 +296,7 @@ static PyObject *put_off(Frame *f, PyObject *place, PyObject *x)
 static int is_read_later(Frame *f, Leaves *leaves, PyObject *x, PyObject **place)
 {
     int lends = f->lend != Py_None && f->missed < MOST_MISSED;
-    if (f->unread == Py_None || (PySet_GET_SIZE(f->unread) == 0 && !lends) ||
-        strcmp(Py_TYPE(x)->tp_name, "numpy.ndarray") != 0)
+    if (f->unread == Py_None || (PySet_GET_SIZE(f->unread) == 0 && !lends) || !is_numpy(Py_TYPE(x)))
         return 0;
     *place = PyLong_FromSsize_t(leaves->count);
     int is_later = *place == NULL ? -1 : PySet_Contains(f->unread, *place);
@@ -265,7 +324,7 @@ static inline int leaves_add(Frame *f, Leaves *leaves, PyObject *x)
     PyObject *place = NULL, *array = NULL;
     int is_later = is_read_later(f, leaves, x, &place);
     if (is_later >= 0)
-        array = is_later ? put_off(f, place, x) : PyObject_CallOneArg(f->convert, x);
+        array = is_later ? put_off(f, leaves, place, x) : PyObject_CallOneArg(f->convert, x);
     Py_XDECREF(place);
     if (array == NULL)
         return -1;
@@ -292,20 +351,19 @@ static PyObject *as_list(Leaves *leaves)
 /* The program for these arrays, with a reference; NULL where there is none, or with an exception. */
 static PyObject *look_up(Frame *f, PyObject *programs, Leaves *leaves)
 {
-    PyObject *traced_key = PyObject_GetAttr(f->settings, s_traced_key);
-    if (traced_key == NULL)
+    PyObject *traced_key = traced_key_of(f, leaves), *key = traced_key == NULL ? NULL : PyTuple_New(leaves->count + 1);
+    if (key == NULL)
         return NULL;
-    PyObject *key = PyTuple_New(leaves->count + 1);
-    if (key == NULL) {
-        Py_DECREF(traced_key);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(key, leaves->count, traced_key);
+    PyTuple_SET_ITEM(key, leaves->count, Py_NewRef(traced_key));
     for (Py_ssize_t i = 0; i < leaves->count; i++) {
         PyObject *x = leaves->at[i];
-        PyObject *spec = Py_TYPE(x) == array_type ? Py_NewRef(SLOT(x, at_spec)) : PyObject_GetAttr(x, s_spec);
+        PyObject *spec = Py_TYPE(x) == array_type   ? Py_NewRef(SLOT(x, at_spec))
+                         : Py_TYPE(x) == later_type ? Py_XNewRef(SLOT(x, at_later_spec))
+                                                    : PyObject_GetAttr(x, s_spec);
         if (spec == NULL) {
             Py_DECREF(key);
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_SystemError, "a NumPy array that was put off, without its placement");
             return NULL;
         }
         PyTuple_SET_ITEM(key, i, spec);
@@ -337,18 +395,31 @@ static PyObject *aval_of(PyObject *spec)
     return PyObject_GetAttr(spec, s_aval);
 }
 
-static PyObject *new_array(PyObject *raw, PyObject *spec)
+/* An attribute that was put on a function of Python; borrowed. NULL where there is none, or with an exception. */
+static PyObject *attribute_of(PyObject *function, PyObject *name)
 {
-    PyObject *aval = aval_of(spec);
-    if (aval == NULL)
+    if (!PyFunction_Check(function))
         return NULL;
-    PyObject *array = array_type->tp_alloc(array_type, 0);
+    PyObject *dict = ((PyFunctionObject *)function)->func_dict;
+    return dict == NULL ? NULL : PyDict_GetItemWithError(dict, name);
+}
+
+/* An array of a raw one, of which it takes the reference. */
+static PyObject *wrapped(PyObject *raw, PyObject *spec)
+{
+    PyObject *aval = aval_of(spec), *array = aval == NULL ? NULL : array_type->tp_alloc(array_type, 0);
     if (array == NULL) {
-        Py_DECREF(aval);
+        Py_XDECREF(aval);
+        Py_DECREF(raw);
         return NULL;
     }
-    SLOT(array, at_raw) = Py_NewRef(raw);
+    SLOT(array, at_raw) = raw;
     SLOT(array, at_spec) = Py_NewRef(spec);
     SLOT(array, at_aval) = aval;
     return array;
+}
+
+static PyObject *new_array(PyObject *raw, PyObject *spec)
+{
+    return wrapped(Py_NewRef(raw), spec);
 }

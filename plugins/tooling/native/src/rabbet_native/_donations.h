@@ -52,7 +52,7 @@ static PyObject *donation_failed(PyObject *donating, Leaves *leaves)
 /* Delete what was donated: 0, or -1. */
 static int give_up(PyObject *donating, Leaves *leaves)
 {
-    int inside = says(DONATING(CALLBACKS_HERE), s_depth, 0);
+    int inside = is_inside(DONATING(CALLBACKS_HERE));
     if (inside < 0)
         return -1;
     inside |= PyList_GET_SIZE(DONATING(SHARED)) > 0;

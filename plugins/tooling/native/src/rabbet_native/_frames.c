@@ -150,7 +150,7 @@ static int with_statics(Frame *f, Given *given, Leaves *leaves, PyObject **found
 
 static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    PyObject *interpreter = PyObject_GetAttr(f->context, s_interpreter);
+    PyObject *interpreter = get_local(&of_context, f->context, s_interpreter);
     if (interpreter == NULL)
         return NULL;
     Py_DECREF(interpreter); /* compared, and nothing else */
@@ -159,7 +159,11 @@ static PyObject *call(Frame *f, PyObject *const *args, Py_ssize_t count, PyObjec
     if (names != NULL && PyTuple_GET_SIZE(names) == 0)
         names = NULL;
     PyObject *found = NULL, *out = NULL;
-    Leaves leaves = {.at = leaves.few, .count = 0, .room = FEW};
+    Leaves leaves;
+    leaves.at = leaves.few;
+    leaves.count = leaves.lent_count = 0;
+    leaves.room = FEW;
+    leaves.traced_key = NULL;
     Given given = {.args = args, .count = count, .names = names, .pair = names != NULL || f->fixed != Py_None};
     int known = 1;
     if (f->fixed != Py_None)
@@ -318,9 +322,9 @@ static PyType_Spec frame_spec = {"rabbet_native._frames.Frame", sizeof(Frame), 0
 
 static PyObject *setup(PyObject *self, PyObject *args)
 {
-    PyObject *array, *handler, *folding, *shape, *form, *flattens, *gives_back, *registered;
-    if (!PyArg_ParseTuple(args, "O!OOOOOOO", &PyType_Type, &array, &handler, &folding, &shape, &form, &flattens,
-                          &gives_back, &registered))
+    PyObject *array, *handler, *folding, *shape, *form, *flattens, *gives_back, *registered, *local;
+    if (!PyArg_ParseTuple(args, "O!OOOOOOOO!k", &PyType_Type, &array, &handler, &folding, &shape, &form, &flattens,
+                          &gives_back, &registered, &PyType_Type, &local, &main_thread))
         return NULL;
     if ((at_raw = offset_in(array, "raw")) < 0 || (at_spec = offset_in(array, "spec")) < 0 ||
         (at_aval = offset_in(array, "aval")) < 0)
@@ -332,6 +336,7 @@ static PyObject *setup(PyObject *self, PyObject *args)
     Py_XSETREF(flatten, Py_NewRef(flattens));
     Py_XSETREF(give_back, Py_NewRef(gives_back));
     Py_XSETREF(nodes, Py_NewRef(registered));
+    Py_XSETREF(local_type, (PyTypeObject *)Py_NewRef(local));
     Py_XSETREF(array_type, (PyTypeObject *)Py_NewRef(array));
     Py_RETURN_NONE;
 }
@@ -347,7 +352,8 @@ static PyObject *execute(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS,
-     "setup(Array, by_handler, fold, shape_of, shape_of_form, flatten, give_back, nodes): what frames make and call."},
+     "setup(Array, by_handler, fold, shape_of, shape_of_form, flatten, give_back, nodes, local, main_thread): what "
+     "frames make and call, the class of what each thread has of its own, and the number of the main thread."},
     {"execute", execute, METH_VARARGS, "execute(function, raws): as a frame runs a program."},
     {NULL}};
 
@@ -360,12 +366,11 @@ PyMODINIT_FUNC PyInit__frames(void)
         const char *text;
     } names[] = {{&s_interpreter, "interpreter"}, {&s_traced_key, "traced_key"}, {&s_consume, "consume_with_handlers"},
                  {&s_form, "form"},               {&s_aval, "aval"},             {&s_captured, "captured"},
-                 {&s_steady, "steady"},           {&s_sure, "sure"},             {&s_table, "table"},
-                 {&s_depth, "depth"},             {&s_is_ready, "is_ready"},     {&s_is_deleted, "is_deleted"},
+                 {&s_steady, "steady"},           {&s_depth, "depth"},           {&s_is_ready, "is_ready"},
                  {&s_reading, "reading"},         {&s_shapes, "shapes"},         {&s_spec, "spec"},
                  {&s_raw, "raw"},                 {&s_array, "array"},           {&s_donating, "donating"},
                  {&s_delete, "delete"},           {&s_dtype, "dtype"},           {&s_shape, "shape"},
-                 {&s_guard, "transfer_guard_host_to_device"}};
+                 {&s_is_deleted, "is_deleted"},   {&s_guard, "transfer_guard_host_to_device"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if ((*names[i].name = PyUnicode_InternFromString(names[i].text)) == NULL)
             return NULL;

@@ -69,7 +69,7 @@ static int keep_lent(Frame *f, Leaves *leaves, PyObject *results)
 {
     if (leaves->lent_count == 0)
         return 0;
-    int ready = PyList_GET_SIZE(results) == 0 ? 0 : says(PyList_GET_ITEM(results, 0), s_is_ready, 1);
+    int ready = PyList_GET_SIZE(results) == 0 ? 0 : says(PyList_GET_ITEM(results, 0), s_is_ready);
     if (ready < 0)
         return -1;
     f->missed = ready ? 0 : f->missed + 1;

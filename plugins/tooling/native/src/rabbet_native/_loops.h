@@ -1,14 +1,5 @@
 /* How a program is run: with the arrays that it captured, and so that a signal ends its loops. */
 
-/* An attribute that was put on a function of Python; borrowed. NULL where there is none, or with an exception. */
-static PyObject *attribute_of(PyObject *function, PyObject *name)
-{
-    if (!PyFunction_Check(function))
-        return NULL;
-    PyObject *dict = ((PyFunctionObject *)function)->func_dict;
-    return dict == NULL ? NULL : PyDict_GetItemWithError(dict, name);
-}
-
 /* Whether this is `captured` of rabbet.runtime.execution.frames.FrameParts. */
 static int is_captured(PyObject *x)
 {
@@ -36,10 +27,10 @@ static int all_there(Leaves *leaves)
     return 0;
 }
 
-/* Whether `x.name()`, or without a call `x.name`, is true: 1, 0, -1. */
-static int says(PyObject *x, PyObject *name, int is_method)
+/* Whether `x.name()` is true: 1, 0, -1. */
+static int says(PyObject *x, PyObject *name)
 {
-    PyObject *answer = is_method ? PyObject_CallMethodNoArgs(x, name) : PyObject_GetAttr(x, name);
+    PyObject *answer = PyObject_CallMethodNoArgs(x, name);
     if (answer == NULL)
         return -1;
     int is_true = PyObject_IsTrue(answer);
@@ -86,10 +77,12 @@ static int is_reading(PyObject *x, Py_ssize_t count)
 static PyObject *raws_of(Frame *f, PyObject *captured, Leaves *leaves, PyObject *kept)
 {
     Py_ssize_t first = captured == NULL ? 0 : PyTuple_GET_SIZE(captured);
-    PyObject *raws = PyList_New(kept == NULL ? first + leaves->count : PyTuple_GET_SIZE(kept));
+    Py_ssize_t count = kept == NULL ? first + leaves->count : PyTuple_GET_SIZE(kept);
+    PyObject *raws = PyList_New(count + 1); /* with room for one more, the table of `run_steady` */
     if (raws == NULL)
         return NULL;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); i++) {
+    Py_SET_SIZE(raws, count);
+    for (Py_ssize_t i = 0; i < count; i++) {
         Py_ssize_t place = kept == NULL ? i : PyLong_AsSsize_t(PyTuple_GET_ITEM(kept, i));
         PyObject *array = place < first ? PyTuple_GET_ITEM(captured, place) : leaves->at[place - first];
         if (put_raw(raws, i, array, f, leaves, place - first) < 0) {
@@ -115,6 +108,29 @@ static int is_steady(PyObject *parts)
            PyList_CheckExact(PART(SEEN));
 }
 
+/* What a weak reference refers to, to be compared; NULL where it is gone. */
+static void *referent(PyObject *reference)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *object = NULL;
+    if (PyWeakref_GetRef(reference, &object) < 0)
+        PyErr_Clear(); /* it is none */
+    Py_XDECREF(object);
+    return object;
+#else
+    return PyWeakref_Check(reference) ? PyWeakref_GET_OBJECT(reference) : NULL;
+#endif
+}
+
+/* Whether this thread is in callbacks of programs: 1, 0, -1. */
+static int is_inside(PyObject *callbacks)
+{
+    PyObject *depth = get_local(&of_callbacks, callbacks, s_depth);
+    int inside = depth == NULL ? -1 : PyObject_IsTrue(depth);
+    Py_XDECREF(depth);
+    return inside;
+}
+
 /* Whether the program begins on this thread and at once: 1, 0, -1. */
 static int begins_here(PyObject *parts, PyObject *raws)
 {
@@ -123,27 +139,38 @@ static int begins_here(PyObject *parts, PyObject *raws)
         return -1;
     if (PyThread_get_thread_ident() != main)
         return 0;
-    int inside = says(PART(CALLBACKS), s_depth, 0);
+    int inside = is_inside(PART(CALLBACKS));
     if (inside != 0)
         return inside < 0 ? -1 : 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); i++) {
         PyObject *raw = PyList_GET_ITEM(raws, i); /* nobody else has the list */
-        if (i < PyList_GET_SIZE(PART(SEEN))) {
-            PyObject *seen = PyObject_CallNoArgs(PyList_GET_ITEM(PART(SEEN), i)); /* a weak reference */
-            if (seen == NULL)
-                return -1;
-            Py_DECREF(seen);
-            if (seen == raw)
-                continue;
-        }
-        int deleted = says(raw, s_is_deleted, 1); /* first: jaxlib 0.10 ends the process where such a one is asked more */
+        if (i < PyList_GET_SIZE(PART(SEEN)) && referent(PyList_GET_ITEM(PART(SEEN), i)) == raw)
+            continue;
+        int deleted = says(raw, s_is_deleted); /* first: jaxlib 0.10 ends the process where such a one is asked more */
         if (deleted != 0)
             return deleted < 0 ? -1 : 0;
-        int ready = says(raw, s_is_ready, 1);
+        int ready = says(raw, s_is_ready);
         if (ready <= 0)
             return ready;
     }
     return 1;
+}
+
+static PyTypeObject *watch_type;
+static Py_ssize_t at_watch_table, at_watch_sure;
+
+/* Whether a watch has its attributes where the first one had them; not where they are in no slots, in another core. */
+static int is_watch(PyObject *watch)
+{
+    if (watch_type == NULL && watch != Py_None) {
+        if ((at_watch_table = offset_in((PyObject *)Py_TYPE(watch), "table")) < 0 ||
+            (at_watch_sure = offset_in((PyObject *)Py_TYPE(watch), "sure")) < 0) {
+            PyErr_Clear();
+            return 0;
+        }
+        watch_type = (PyTypeObject *)Py_NewRef(Py_TYPE(watch));
+    }
+    return Py_TYPE(watch) == watch_type;
 }
 
 /* What `run` of rabbet.runtime.execution.interruptible.stoppable does. `*last` is set where the exception is that
@@ -161,27 +188,16 @@ static PyObject *run_steady(PyObject *function, PyObject *parts, PyObject *raws,
     }
     PyObject *watch = Py_NewRef(PyList_GET_ITEM(PART(STATE), 0)), *spare = Py_NewRef(PyList_GET_ITEM(PART(STATE), 1));
     PyObject *results = NULL, *error = NULL;
-    if (!here || watch == Py_None)
-        goto carefully;
-    PyObject *table = PyObject_GetAttr(watch, s_table);
-    if (table == NULL)
-        goto end;
-    Py_DECREF(table); /* compared, and nothing else */
-    int sure = table == spare ? says(watch, s_sure, 0) : 0;
-    if (sure < 0)
-        goto end;
-    if (!sure)
+    if (!here || !is_watch(watch) || SLOT(watch, at_watch_table) != spare || SLOT(watch, at_watch_sure) != Py_True)
         goto carefully;
     Py_ssize_t count = PyList_GET_SIZE(raws);
-    if (PyList_Append(raws, PART(TABLE)) < 0 || PyObject_SetAttr(watch, s_table, PART(GOES_ON)) < 0)
+    if (PyList_Append(raws, PART(TABLE)) < 0)
         goto end;
+    Py_SETREF(SLOT(watch, at_watch_table), Py_NewRef(PART(GOES_ON)));
     results = PyObject_CallOneArg(PART(PLAIN), raws);
     if (results == NULL)
         error = take_error();
-    if (PyObject_SetAttr(watch, s_table, spare) < 0) {
-        Py_CLEAR(results);
-        goto end;
-    }
+    Py_XSETREF(SLOT(watch, at_watch_table), Py_NewRef(spare));
     volatile char *goes_on = (char *)PyMemoryView_GET_BUFFER(PART(GOES_ON))->buf + 1;
     int whole = *goes_on != 0;
     *goes_on = 1;

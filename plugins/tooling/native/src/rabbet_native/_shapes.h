@@ -265,65 +265,72 @@ static PyObject *put_together(PyObject *shape, PyObject ***next)
     return whole;
 }
 
-/* The result made of the raw arrays of a program, as `build` says; its `form` is a list of placements, of what
-   puts arrays together, and of the shape of that, None where nobody has asked. */
+/* Take the item of a list that nobody else has. */
+static PyObject *taken(PyObject *list, Py_ssize_t i)
+{
+    PyObject *item = PyList_GET_ITEM(list, i);
+    PyList_SET_ITEM(list, i, NULL);
+    return item;
+}
+
+/* A tuple or a list of arrays, made of raw arrays that nobody else has. */
+static PyObject *sequence_of(PyObject *specs, PyObject *raws, int is_tuple)
+{
+    Py_ssize_t count = PyList_GET_SIZE(specs);
+    PyObject *out = is_tuple ? PyTuple_New(count) : PyList_New(count);
+    for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
+        PyObject *array = wrapped(taken(raws, i), PyList_GET_ITEM(specs, i));
+        if (array == NULL)
+            Py_CLEAR(out);
+        else if (is_tuple)
+            PyTuple_SET_ITEM(out, i, array);
+        else
+            PyList_SET_ITEM(out, i, array);
+    }
+    return out;
+}
+
+/* The result made of the raw arrays of a program, which nobody else has, as `build` says; its `form` is a list of
+   placements, of what puts arrays together, and of the shape of that, None where nobody has asked. */
 static PyObject *results_of(PyObject *build, PyObject *raws)
 {
-    PyObject *form = PyObject_GetAttr(build, s_form);
-    if (form == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return NULL;
-        PyErr_Clear();
+    PyObject *form = attribute_of(build, s_form);
+    if (form == NULL && PyErr_Occurred())
+        return NULL;
+    if (form == NULL || PyList_GET_SIZE(raws) != PyList_GET_SIZE(PyList_GET_ITEM(form, 0)))
         return PyObject_CallOneArg(build, raws);
-    }
+    Py_INCREF(form);
     PyObject *specs = PyList_GET_ITEM(form, 0), *assemble = PyList_GET_ITEM(form, 1), *out = NULL;
+    PyObject *shape = PyList_GET_ITEM(form, 2), *few[FEW], **arrays = few;
     Py_ssize_t count = PyList_GET_SIZE(specs), made = 0;
-    if (PyList_GET_SIZE(raws) != count) {
-        Py_DECREF(form);
-        return PyObject_CallOneArg(build, raws);
-    }
-    PyObject *few[FEW], **arrays = few;
-    if (count > FEW && (arrays = PyMem_Malloc(count * sizeof(PyObject *))) == NULL) {
-        Py_DECREF(form);
-        return PyErr_NoMemory();
-    }
-    PyObject *shape = PyList_GET_ITEM(form, 2);
     if (shape == Py_None) {
         shape = PyObject_CallOneArg(shape_of_form, assemble);
         if (shape == NULL)
             goto end;
         PyList_SetItem(form, 2, shape);
     }
-    for (; made < count; made++) {
-        arrays[made] = new_array(PyList_GET_ITEM(raws, made), PyList_GET_ITEM(specs, made));
-        if (arrays[made] == NULL)
-            goto end;
+    if (!PyTuple_Check(shape)) {
+        int is_whole = shape == (PyObject *)&PyTuple_Type || shape == (PyObject *)&PyList_Type;
+        out = sequence_of(specs, raws, shape == (PyObject *)&PyTuple_Type);
+        if (out != NULL && !is_whole)
+            Py_SETREF(out, PyObject_CallOneArg(shape == Py_False ? assemble : shape, out));
+        goto end;
     }
-    if (shape == (PyObject *)&PyTuple_Type) {
-        out = PyTuple_New(count);
-        if (out != NULL)
-            for (Py_ssize_t i = 0; i < count; i++)
-                PyTuple_SET_ITEM(out, i, Py_NewRef(arrays[i]));
+    if (count > FEW && (arrays = PyMem_Malloc(count * sizeof(PyObject *))) == NULL) {
+        PyErr_NoMemory();
+        goto end;
     }
-    else if (PyTuple_Check(shape)) {
-        PyObject **next = arrays;
+    for (; made < count; made++)
+        if ((arrays[made] = wrapped(taken(raws, made), PyList_GET_ITEM(specs, made))) == NULL)
+            break;
+    PyObject **next = arrays;
+    if (made == count)
         out = put_together(shape, &next);
-    }
-    else {
-        PyObject *list = PyList_New(count);
-        if (list != NULL) {
-            for (Py_ssize_t i = 0; i < count; i++)
-                PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
-            out = shape == (PyObject *)&PyList_Type ? Py_NewRef(list)
-                                                    : PyObject_CallOneArg(shape == Py_False ? assemble : shape, list);
-            Py_DECREF(list);
-        }
-    }
-end:
     for (Py_ssize_t i = 0; i < made; i++)
         Py_XDECREF(arrays[i]);
     if (arrays != few)
         PyMem_Free(arrays);
+end:
     Py_DECREF(form);
     return out;
 }

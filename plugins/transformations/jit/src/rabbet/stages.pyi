@@ -73,8 +73,8 @@ def CompilerOptions(*args: Any, **kwargs: Any) -> Any: ...
 class Lowered:
     """A function as StableHLO text for one platform."""
     def __init__(self, traced: Any, platform: Any) -> None: ...
-    donated: Any
     device: Any
+    donated: Any
     lowering: Any
     spread: Any
     key: Any

@@ -147,7 +147,8 @@ def is_plain(aval: ShapedArray) -> bool:
 
 def is_here(x: Any) -> bool:
     """Whether an array lies in the memory of the host, as a whole."""
-    return type(x) is Array and x.spec.layout is None and x.spec.device.platform == "cpu"
+    spec: Any = getattr(x, "spec", None)
+    return type(x) is Array and spec.layout is None and spec.device.platform == "cpu"
 
 
 def is_among_the_first(
@@ -233,7 +234,8 @@ def may_be_computed(eqn: Equation) -> bool:
 
 def walk_within(eqn: Equation, inputs: list[int | None]) -> tuple[int, list[int | None]]:
     """``walk`` through the programs that an operation carries."""
-    bad, outputs = 0, [None] * len(eqn.outputs)
+    outputs: list[int | None] = [None] * len(eqn.outputs)
+    bad = 0
     feeds = feeds_of(eqn.op)
     fed = set() if feeds is None else set().union(*feeds.places.values())
     for k, one in enumerate(inputs):
