@@ -77,6 +77,10 @@ ffi::Error Garbled(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> out) {
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(RabbetTestGarbled, Garbled, ffi::Ffi::Bind()
     .Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
+ffi::Error ThrowsSeven(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> out) { throw 7; }
+XLA_FFI_DEFINE_HANDLER_SYMBOL(RabbetTestThrowsSeven, ThrowsSeven, ffi::Ffi::Bind()
+    .Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
+extern "C" XLA_FFI_Error* RabbetTestVersionless(XLA_FFI_CallFrame*) { return nullptr; }
 extern "C" { int rabbet_test_data = 7; }
 
 // The older interface.

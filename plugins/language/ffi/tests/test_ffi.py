@@ -70,6 +70,12 @@ def test_vmap_is_a_loop(library, method):
                     np.testing.assert_allclose(one[i], wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", "broadcast_all"])
+def test_vmap_of_no_examples_has_no_results(library, method):
+    call = ffi.ffi_call("rabbet_test_raw", like(3), vmap_method=method)
+    assert rb.vmap(call)(np.zeros((0, 3), F32)).shape == (0, 3)
+
+
 def test_vmap_without_a_method_says_what_to_give(library):
     with pytest.raises(MissingRule, match=r"(?s)'rabbet_test_norm'.*vmap_method: 'sequential'"):
         rb.vmap(lambda x: norm(x, None))(np.stack([X, X]))

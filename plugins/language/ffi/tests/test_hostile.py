@@ -2,6 +2,8 @@
 
 import ctypes
 import datetime
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -90,3 +92,54 @@ def test_what_describes_no_type_is_refused(parts):
 def test_null_is_no_function():
     with pytest.raises(ValueError, match="takes a function of a library"):
         ffi.pycapsule(None)
+
+
+@pytest.mark.parametrize("aliases", [3, [(0, 0)], {0: "0"}, {0.5: 0}])
+def test_what_names_no_shared_memory_is_refused(aliases):
+    with pytest.raises(TypeError, match="input_output_aliases is a dict from positions of operands"):
+        call("rabbet_test_raw", input_output_aliases=aliases)
+
+
+def test_an_attribute_that_holds_itself_is_refused():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="an attribute holds itself"):
+        ffi.ffi_call("rabbet_test_raw", X)(X, n=endless)
+
+
+def test_exceptions_that_are_none_of_the_standard(library):
+    ffi.register_ffi_target("rabbet_test_throws_7", ffi.pycapsule(library.RabbetTestThrowsSeven))
+    with pytest.raises(RuntimeError, match="threw something that is no std::exception"):
+        rb.block_until_ready(call("rabbet_test_throws_7"))
+
+
+def test_stages_that_the_cpu_leaves_out_are_named(library):
+    raw = ffi.pycapsule(library.RabbetTestRaw)
+    with pytest.warns(UserWarning, match="does not run 'prepare' of 'rabbet_test_prepared' on"):
+        ffi.register_ffi_target("rabbet_test_prepared", {"prepare": raw, "execute": raw})
+
+
+PROGRAM = """
+import ctypes, sys, warnings
+import numpy as np, rabbet as rb
+from rabbet import ffi
+library = ctypes.CDLL(sys.argv[1])
+for name in ("Versionless", "Raw"):
+    ffi.register_ffi_target(name, ffi.pycapsule(getattr(library, f"RabbetTest{name}")))
+call = lambda name: ffi.ffi_call(name, rb.ShapeDtypeStruct((3,), "float32"))(np.ones(3, "float32"))
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    assert call("Raw").tolist() == [1, 1, 1]
+assert "the compiled function 'Versionless' cannot be called: INVALID_ARGUMENT" in str(heard[0].message)
+try:
+    call("Versionless")
+except rb.errors.CompileError as error:
+    assert "'Versionless' could not be registered" in str(error), error
+else:
+    raise AssertionError("it was called")
+"""
+
+
+def test_a_function_that_the_compiler_refuses_leaves_the_others_alone(library):
+    """In a process without a client, where jaxlib looks at functions when it makes one."""
+    subprocess.run([sys.executable, "-c", PROGRAM, library._name], check=True, timeout=120)

@@ -18,6 +18,7 @@ from rabbet.runtime.arrays import memory_report
 from rabbet.runtime.caching import disk_cache
 from rabbet.runtime.caching.atomic_files import write_whole
 from rabbet.runtime.compilation.refused_rules import refused
+from rabbet.runtime.execution import foreign_errors
 
 FOLDER = "failed"
 # How XLA and MLIR write positions: model.py:12:5: error, loc("model.py":12:5), source_file="model.py"
@@ -30,8 +31,9 @@ POSITIONS = (
 CALL = re.compile(r'stablehlo\.custom_call @"?([\w.$-]+)"?.*loc\((#l\d+)\)')
 
 
-def compile_failure(lowering: Any, message: str) -> Exception:
+def compile_failure(lowering: Any, error: Exception | str) -> Exception:
     """The ``CompileError`` for a program and what the compiler said; saves the module's text."""
+    message = error if isinstance(error, str) else str(foreign_errors.translated(error, lowering.name))
     culprit = refused(lowering, message)
     line = culprit and culprit.where and source_positions.source_position(culprit.where)
     lines = [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rabbet import passes
 from rabbet.config import config
 from rabbet.config.log_levels import logger
-from rabbet.errors import JaxRuntimeError, PeerLost
+from rabbet.errors import PeerLost
 from rabbet.lowering import custom_calls
 from rabbet.lowering.module import lower_program
 from rabbet.lowering.target import Target
@@ -305,9 +305,10 @@ class Executable:
         """
         if isinstance(error, PeerLost):
             return error
-        if isinstance(error, UnicodeDecodeError):  # jaxlib could not make a text of what the program said
-            said = bytes(error.object).decode("utf-8", "backslashreplace")
-            error = JaxRuntimeError(f"{self.lowering.name!r} failed, with a text that is no UTF-8: {said}")
+        if isinstance(error, (UnicodeDecodeError, SystemError)):
+            from rabbet.runtime.execution import foreign_errors  # of functions in other languages alone
+
+            error = foreign_errors.translated(error, self.lowering.name)
         for i in self.lowering.kept:
             if args[i].raw.is_deleted():
                 deleted = args[i].deleted()
@@ -471,12 +472,12 @@ def _compiled(
     try:
         with custom_partitioning.answering(lowering) as text:
             return interruptible.to_the_end(adapter.compile_text, client, text, devices, build, calls)
-    except RuntimeError as error:  # sizes beyond 64 bits are a bare one
-        if not isinstance(error, adapter.XlaRuntimeError) and "StatusOr" not in str(error):
+    except (RuntimeError, SystemError) as error:  # sizes beyond 64 bits are a bare RuntimeError
+        if type(error) is RuntimeError and "StatusOr" not in str(error):
             raise
         from rabbet.runtime.compilation.compile_failure import compile_failure
 
-        raise compile_failure(lowering, str(error)) from None
+        raise compile_failure(lowering, error) from None
 
 
 def _revive(

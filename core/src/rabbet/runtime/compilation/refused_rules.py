@@ -162,6 +162,10 @@ def unknown_call(text: str, target: str) -> tuple[str, ...] | None:
     """The problem with a text that calls a native function that is not registered."""
     if target not in targets(text):
         return None
+    from rabbet.runtime.jaxlib.waiting_functions import REFUSED  # few programs call any
+
+    if target in REFUSED:
+        return f"the function {target!r} could not be registered: {REFUSED[target]}", ""
     return f"the function {target!r} is not registered; register_ffi_target does that, before the call", ""
 
 

@@ -60,8 +60,7 @@ STARVES = not READS_ANY_DTYPE
 HANDLER_EXTRA = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
 
 
-# The C interfaces of the PJRT plugins that were loaded here, as capsules, by name.
-C_APIS = {}
+C_APIS = {}  # the C interfaces of the PJRT plugins that were loaded here, as capsules, by name
 
 
 def version() -> Any:
@@ -81,8 +80,8 @@ def version() -> Any:
 def make_cpu_client(num_devices: int = 1, asynchronous: bool = True, **distributed: Any) -> Any:
     """Return a new raw CPU client.
 
-    `distributed` may hold `distributed_client`, `node_id`, `num_nodes` and `collectives`.
-    `asynchronous=False` makes execution block, which keeps temporaries in one thread's heap.
+    `distributed` may hold `distributed_client`, `node_id`, `num_nodes`, `collectives`. `asynchronous=False`
+    makes execution block: temporaries stay in one thread's heap.
 
     Example:
       >>> from rabbet.extend.backend import make_cpu_client
@@ -91,7 +90,11 @@ def make_cpu_client(num_devices: int = 1, asynchronous: bool = True, **distribut
     """
     from jaxlib import xla_client  # here, as below: only clients need it
 
-    return xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
+    from rabbet.runtime.jaxlib import waiting_functions
+
+    client = xla_client.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices, **distributed)
+    waiting_functions.register_all()
+    return client
 
 
 def load_pjrt_plugin(name: str, library_path: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jaxlib
 
-from rabbet.runtime.jaxlib import adapter
+from rabbet.runtime.jaxlib import adapter, waiting_functions
 
 
 def include_dir() -> Any:
@@ -35,7 +35,7 @@ def registered_targets(platform: Any) -> Any:
 
     found = xla_client.custom_call_targets(platform)
     if platform == "cpu":  # functions of the older interface have another list
-        found = [*found, *xla_client.custom_call_targets("Host")]
+        found = [*found, *xla_client.custom_call_targets("Host"), *waiting_functions.names()]
     return frozenset(found)
 
 
@@ -48,7 +48,11 @@ def register_ffi_target(name: str, capsule: Any, platform: str, api_version: int
     """
     from jaxlib import xla_client
 
-    xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
+    register = functools.partial(
+        xla_client.register_custom_call_target, name, capsule, platform=platform, api_version=api_version
+    )
+    if platform != "cpu" or not waiting_functions.waits(name, register):
+        register()
 
 
 def register_ffi_type(name: Any, registration: Any, platform: Any) -> None:

@@ -84,7 +84,7 @@ def ffi_call(
         "target": target_name, "out_avals": out_avals,
         "has_side_effect": bool(has_side_effect or any(tokens)),
         "vmap_method": vmap_method, "layouts": (_layouts(input_layouts), _layouts(output_layouts)),
-        "aliases": tuple(sorted((input_output_aliases or {}).items())),
+        "aliases": _aliases(input_output_aliases),
         "api_version": custom_call_api_version, "legacy": legacy_backend_config,
     }  # fmt: skip
 
@@ -109,6 +109,18 @@ def _aval(x):
     return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
 
 
+def _aliases(given):
+    pairs = given is None or (
+        isinstance(given, Mapping) and all(isinstance(n, int) for pair in given.items() for n in pair)
+    )
+    if not pairs:
+        raise TypeError(
+            "ffi_call: input_output_aliases is a dict from positions of operands to positions of results, "
+            f"such as {{0: 0}}, got {given!r:.60}"
+        )
+    return tuple(sorted((given or {}).items()))
+
+
 def _layouts(given):
     return None if given is None else tuple([None if order is None else tuple(order) for order in given])
 
@@ -118,7 +130,10 @@ class Attributes:
 
     def __init__(self, values):
         self.values = values
-        self.key = tuple([(name, _key(value)) for name, value in sorted(values.items())])
+        try:
+            self.key = tuple([(name, _key(value)) for name, value in sorted(values.items())])
+        except RecursionError:
+            raise ValueError("ffi_call: an attribute holds itself, or too much within one another") from None
 
     def __eq__(self, other):
         return type(other) is Attributes and self.key == other.key
@@ -175,7 +190,9 @@ def batch_call(op, *args):
             outs = lax.map(lambda slices: one(*slices), tuple(mapped))
         else:
             rows = [one(*[x[i] for x in mapped]) for i in range(size)]
-            outs = [lax.stack(list(column)) for column in zip(*rows)]
+            avals = params["out_avals"]
+            outs = [lax.stack([row[i] for row in rows]) if rows else lax.full((0, *a.shape), 0, a.dtype)
+                    for i, a in enumerate(avals)]  # fmt: skip
         return [Batched(out, 0) for out in outs]
     unmapped = {"expand_dims": 1, "broadcast_all": size, "legacy_vectorized": None}[method]
     operands = []

@@ -1,15 +1,19 @@
 """Giving names to compiled functions and their types."""
 
 import ctypes
+import warnings
 from typing import Any
 
 from rabbet.extend.native import register_batch_partitionable
 from rabbet.extend.native import register_ffi_target as register_target
 from rabbet.extend.native import register_ffi_type as register_type
+from rabbet.extend.wrapping import stacklevel
 from rabbet.ffi import capsules
 
 # What XLA calls the platforms, where that is not our word.
 PLATFORMS = {"cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM"}
+# The stages that XLA's platforms leave out, as seen with jaxlib 0.10.2 and 0.12.0.
+UNUSED = {"cpu": ("prepare", "initialize")}
 # By name and platform: the version, and the addresses of the stages.
 _registered: dict[Any, Any] = {}
 
@@ -44,7 +48,8 @@ def register_ffi_target(
     Args:
       name: unique in the process.
       fn: a capsule, as ``pycapsule`` makes it, or a dict of capsules by stage: ``"instantiate"``,
-        ``"prepare"``, ``"initialize"``, ``"execute"``, of which the last has to be there.
+        ``"prepare"``, ``"initialize"``, ``"execute"``, of which the last has to be there. XLA's CPU runs
+        neither ``"prepare"`` nor ``"initialize"``; a warning says so.
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for functions of the typed FFI, 0 for the older interface.
 
@@ -75,6 +80,13 @@ def register_ffi_target(
                          f"got {api_version!r}")  # fmt: skip
     if isinstance(fn, dict):
         capsules.check_stages(name, fn, api_version)
+        unused = [stage for stage in fn if stage in UNUSED.get(platform, ())]
+        if unused:
+            warnings.warn(
+                f"register_ffi_target: XLA does not run {' and '.join(map(repr, unused))} of {name!r} on the "
+                f"platform {platform!r}; what it needs there belongs into 'instantiate' or 'execute'",
+                stacklevel=stacklevel(),
+            )
     stages = fn if isinstance(fn, dict) else {"execute": fn}
     address_of = lambda capsule: capsules.function_of(capsule, name, "register_ffi_target")
     where = tuple([(stage, address_of(capsule)) for stage, capsule in stages.items()])
