@@ -43,7 +43,7 @@ def test_goodput_is_the_best_of_all_intervals():
     assert share == pytest.approx(kept(interval))
     assert share > kept(100) and share > kept(1000)
     assert planning.goodput_of(0.0, mean)[1] == 1.0
-    with pytest.raises(ConfigError, match="not negative"):
+    with pytest.raises(ConfigError, match="checkpoint must be finite and at least 0"):
         planning.goodput_of(-1.0, mean)
 
 

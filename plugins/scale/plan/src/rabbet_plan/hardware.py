@@ -35,9 +35,14 @@ taken):
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from rabbet.errors import ConfigError
+
+from rabbet_plan.given import number
 
 GIB = 1 << 30
 GB = 1e9
@@ -80,6 +85,8 @@ class Hardware:
       measured: what is known of the error of estimates.
       reached: a ``Reached``, what measurements reached of these peaks.
 
+    Speeds are at least 1, and finite but for links; latencies finite and not negative; else ``ConfigError``.
+
     Example:
       >>> import dataclasses
       >>> from rabbet import planning
@@ -103,6 +110,19 @@ class Hardware:
     host: float = 16e9
     measured: str = "not compared with runs on this hardware"
     reached: Reached = PEAK
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "bandwidth", "other", "links", "host"):
+            number("Hardware", name, getattr(self, name), 1)
+        for name in ("link", "network"):  # infinite where there is none
+            number("Hardware", name, getattr(self, name), 1, math.inf)
+        for name in ("latency", "network_latency"):
+            number("Hardware", name, getattr(self, name))
+        if not isinstance(self.matrix, dict):
+            kind = type(self.matrix).__name__
+            raise ConfigError(f"Hardware: matrix is a dict of speeds by the type of operands, got {kind}")
+        for dtype, speed in self.matrix.items():
+            number("Hardware", f"matrix[{dtype!r}]", speed, 1)
 
     def sustained(self) -> Hardware:
         """The same with the speeds that measurements reached in the place of the peaks."""
@@ -203,6 +223,8 @@ def hardware_of(topology: str) -> Hardware | None:
       >>> planning.hardware_of("v5e:2x4").memory >> 30
       16
     """
+    if not isinstance(topology, str):
+        raise ConfigError(f"hardware_of takes a topology's name, a text, got {topology!r:.60}")
     found = re.match(r"[\w-]+", topology)
     return TABLE.get(found[0].lower()) if found else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,6 +224,12 @@ def planned(
     fun, args, kwargs, compiler_options=None, hardware=None, places: Sequence[Place] | None = None
 ) -> Plan:
     """The same; ``places``: where the devices stand, None for where they do."""
+    if not callable(fun):
+        raise TypeError(f"plan takes a function, got {type(fun).__name__} {fun!r:.40}")
+    if not isinstance(hardware, Hardware | None):
+        raise TypeError(f"plan: hardware is a planning.Hardware, got {hardware!r:.60}")
+    if not isinstance(compiler_options, Mapping | None):
+        raise TypeError(f"plan: compiler_options is a dict, got {compiler_options!r:.60}")
     jitted = fun if hasattr(fun, "lower") else rb.jit(fun)
     lowered = jitted.lower(*args, **kwargs)
     spread = lowered.spread

@@ -11,12 +11,13 @@ import contextvars
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rabbet.errors import CompileError, ConfigError, RabbetError, ShardingError
 
+from rabbet_plan import given
 from rabbet_plan.planning import Plan, planned
 from rabbet_plan.printing import in_bytes, in_seconds, in_units, table
 from rabbet_plan.programs import Program
@@ -112,9 +113,19 @@ def sweep(
       >>> best.mesh, best.sent
       ({'data': 1, 'model': 4}, 0.0)
     """
+    listed = isinstance(axes, (tuple, list)) and all(isinstance(axis, str) and axis for axis in axes)
+    if not listed or not axes or len(set(axes)) < len(axes):
+        raise ConfigError(
+            'sweep: give the names of the mesh\'s axes, as in ("data", "model"), each once, '
+            f"got {axes!r:.60}"
+        )
     axes = tuple(axes)
-    if not axes:
-        raise ConfigError('sweep: give the names of the mesh\'s axes, as in ("data", "model")')
+    if not isinstance(layouts, Iterable) or isinstance(layouts, str):
+        raise ConfigError(f"sweep: layouts are a sequence, each of which is tried, got {layouts!r:.60}")
+    if not isinstance(on, (str, Topology)):
+        raise ConfigError(f"sweep: on is a topology or its name, as 'cpu:8', got {on!r:.60}")
+    if budget is not None:
+        given.number("sweep", "budget", budget)
     program, there = Program(function), topology(on) if isinstance(on, str) else on
     if layouts and not program.takes_layout:
         raise ConfigError(f"sweep: {program.name} takes no layout: give it a parameter `layout`")

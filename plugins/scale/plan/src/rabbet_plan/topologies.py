@@ -35,7 +35,7 @@ def split(topology: str) -> tuple[str, str]:
     if re.fullmatch(r"\d+(x\d+){2}", topology):
         return "cuda", f"{USUAL_GPU}:{topology}"
     if kind == "cpu":
-        if not rest.isdigit() or not int(rest):
+        if not re.fullmatch(r"0*[1-9][0-9]*", rest):
             raise ConfigError(f"{topology!r} is not a topology of CPU devices: give a number, as in cpu:8")
         return "cpu", rest
     if "/" in kind or kind in ("tpu", "cuda", "gpu"):
@@ -113,7 +113,13 @@ def topology(name: str) -> Topology:
 
 def filled(axes: Mapping[str, int], devices: int, name: str) -> dict[str, int]:
     """Sizes of axes that make up a number of devices."""
-    sizes = {str(axis): int(n) for axis, n in axes.items()}
+    sizes = dict(axes) if isinstance(axes, Mapping) else {}
+    for axis, n in sizes.items():
+        if not isinstance(axis, str) or isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise ShardingError(f"a mesh of {name!r}: the axis {axis!r:.40} has the size {n!r:.40}; axes are "
+                                "texts, and sizes whole numbers")  # fmt: skip
+    if not isinstance(axes, Mapping):
+        raise ShardingError(f"a mesh of {name!r} takes sizes by name, as {{'data': 4}}, got {axes!r:.60}")
     known = math.prod([n for n in sizes.values() if n != -1])
     free = [axis for axis, n in sizes.items() if n == -1]
     if len(free) == 1 and known > 0 and devices % known == 0:

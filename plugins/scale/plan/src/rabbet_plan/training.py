@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rabbet.errors import ConfigError
+from rabbet_plan.given import SMALL, number
 
 HOUR = 3600.0
 
@@ -54,8 +54,8 @@ def bubbles_of(stages: int, microbatches: int, rounds: int = 1) -> float:
       >>> planning.bubbles_of(4, 12)
       0.2
     """
-    if min(stages, microbatches, rounds) < 1:
-        raise ConfigError("bubbles_of: stages, microbatches and rounds are at least 1")
+    for name, value in (("stages", stages), ("microbatches", microbatches), ("rounds", rounds)):
+        number("bubbles_of", name, value, 1)
     return (stages - 1) / (microbatches * rounds + stages - 1)
 
 
@@ -76,8 +76,9 @@ def goodput_of(checkpoint: float, between_failures: float, restart: float = 0.0)
       >>> interval, round(share, 3)
       (200.0, 0.98)
     """
-    if not (0 <= checkpoint < math.inf and 0 < between_failures < math.inf and 0 <= restart < math.inf):
-        raise ConfigError("goodput_of: times are finite, not negative, and that between failures is above 0")
+    for name, value in (("checkpoint", checkpoint), ("restart", restart)):
+        number("goodput_of", name, value)
+    number("goodput_of", "between_failures", between_failures, SMALL)
     interval = math.sqrt(2 * checkpoint * between_failures)
     lost = (interval / 2 + restart) / between_failures
     if interval:
@@ -118,11 +119,13 @@ def training_of(
       >>> planning.training_of(1.0, devices=8, peak=1e14, parameters=1e9, tokens=1e5).mfu
       0.75
     """
-    for name, value in (("parameters", parameters), ("tokens", tokens), ("seconds", seconds)):
-        if not 0 < value < math.inf:
-            raise ConfigError(f"training: {name} must be finite and more than 0, got {value}")
-    if price is not None and not 0 <= price < math.inf:
-        raise ConfigError(f"training: price must be finite and not negative, got {price}")
+    given = {"parameters": parameters, "tokens": tokens, "seconds": seconds, "peak": peak}
+    for name, value in given.items():
+        number("training", name, value, SMALL)
+    number("training", "devices", devices, 1)
+    for name, figure in (("price", price), ("products", products)):
+        if figure is not None:
+            number("training", name, figure)
     bubbles = bubbles_of(stages, microbatches)
     whole = seconds / (1 - bubbles)
     model = 6.0 * parameters * tokens
