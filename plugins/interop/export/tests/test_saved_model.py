@@ -119,3 +119,31 @@ def test_refusals(tmp_path):
     with pytest.raises(export.ExportError, match="TensorFlow does not bring: lapack_spotrf"):
         export.write_saved_model(factored, tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("argument", ["input_names", "output_names", "tags"])
+def test_names_are_lists_of_texts(tmp_path, argument):
+    one = export.export(rb.jit(lambda x: x))(np.ones(3, np.float32))
+    for wrong in ("x", b"x", {"x": 1}, [b"x"], [None], 3):
+        with pytest.raises(TypeError, match=f"{argument} are a list of texts"):
+            export.write_saved_model(one, tmp_path / "a", **{argument: wrong})
+    for wrong in ("", "a\0b", "\udcff"):
+        with pytest.raises(export.ExportError, match=f"{argument} hold .* which is no name"):
+            export.write_saved_model(one, tmp_path / "a", **{argument: [wrong]})
+    with pytest.raises(TypeError, match="the names of signatures are a list of texts"):
+        export.write_saved_model({3: one}, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_model_that_cannot_be_written_leaves_nothing_that_looks_like_one(tmp_path, monkeypatch):
+    one = export.export(rb.jit(lambda x: x))(np.ones(3, np.float32))
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr("os.replace", full)
+        export.write_saved_model(one, tmp_path / "a")
+    assert list((tmp_path / "a").iterdir()) == []
+    export.write_saved_model(one, tmp_path / "a")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["saved_model.pb"]

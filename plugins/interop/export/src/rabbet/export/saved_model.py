@@ -53,7 +53,8 @@ def write_saved_model(
 
     Raises:
       ExportError: for dtypes and native functions that TensorFlow does not have (LAPACK's), several devices,
-        or names that are used twice.
+        or names that are used twice, are empty or cannot be shown. TypeError: for names that are no list of
+        texts.
       FileExistsError: for a folder that has a model.
 
     Example:
@@ -71,6 +72,8 @@ def write_saved_model(
         raise TypeError("write_saved_model takes what export returned, or a dict from names to such")
     if not single and (input_names is not None or output_names is not None):
         raise TypeError("write_saved_model: input_names and output_names are for a single program")
+    checked_names(list(programs), "the names of signatures")
+    tags = checked_names(tags, "tags")
     nodes: list[Any] = []
     signatures = {}
     for number, (name, program) in enumerate(programs.items()):
@@ -88,22 +91,48 @@ def write_saved_model(
         raise FileExistsError(f"write_saved_model: {target} is there already; give another folder")
     content = message({1: 1, 2: meta})
     path.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
+    part = path / f".saved_model.pb-{os.getpid()}-{os.urandom(4).hex()}"  # whole, or not there
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return path
+
+
+def checked_names(names, what):
+    """Texts that servers can look for, as a list.
+
+    Raises:
+      TypeError: for a text in the place of several, and what is no text. ExportError: for empty ones, and
+        those that are no UTF-8.
+    """
+    listed = names if isinstance(names, (list, tuple)) else None
+    if listed is None or not all(isinstance(name, str) for name in listed):
+        raise TypeError(f"write_saved_model: {what} are a list of texts, got {names!r:.60}")
+    for name in listed:
+        if not name or not name.isprintable():
+            raise ExportError(f"write_saved_model: {what} hold {name!r:.60}, which is no name")
+    return list(listed)
 
 
 def names_for(program, given, argument, places):
     """The names of leaves: those that were given, checked, or the words of their places (``args[0]['w']`` is
     ``args_0_w``).
     """
-    names = ["_".join(re.findall(r"\w+", place)) for place in places] if given is None else list(given)
+    if given is None:
+        names = ["_".join(re.findall(r"\w+", place)) for place in places]
+    else:
+        names = checked_names(given, argument)
     if len(names) != len(places):
         raise ExportError(
             f"write_saved_model: {program.fun_name!r} has {len(places)} leaves there, and {argument} names "
             f"{len(names)}"
         )
     if len(set(names)) < len(names):
-        raise ExportError(f"write_saved_model: {argument} names two leaves alike: {', '.join(names)}")
+        hint = f"\n  to fix: give {argument}" if given is None else ""
+        raise ExportError(f"write_saved_model: {argument} names two leaves alike: {', '.join(names)}{hint}")
     return names
 
 
