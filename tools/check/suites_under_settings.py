@@ -44,8 +44,8 @@ SETTINGS = (
 RECORD = ROOT / "tests" / "settings" / "suites.json"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- made by tools/check/suites_under_settings.py --page -->\n", "<!-- end of suites -->"
-KINDS = "passed", "marked", "own", "library"
-WORSE = "passed", "skipped", "marked", "own", "library"
+KINDS = "passed", "marked", "slow", "own", "library"
+WORSE = "passed", "skipped", "marked", "slow", "own", "library"
 # What a setting says stands there, whoever asked; what helps tests to compute speaks for them.
 SPEAKERS = re.compile(
     r"core/src/rabbet/(lax|dtypes|rules|trace|runtime|program|messages|config)/|plugins/tooling/test\w+/src/"
@@ -81,6 +81,7 @@ class Outcomes:
         self.there = set()  # all tests of the package that this run would have, known or not
         self.ended = {}  # {test: (kind, place, error)}; of several, such as an error after it, the worst
         self.under_way = set()
+        self.seconds = {}
 
     def add(self, kind, test, text=""):
         if kind == "there":
@@ -89,8 +90,9 @@ class Outcomes:
             self.under_way.add(test)
         elif kind == "done":
             self.under_way.discard(test)
-        elif kind == "passed":
-            self.end(test, "passed")
+            self.seconds[test] = float(text)
+        elif kind in ("passed", "slow"):
+            self.end(test, kind)
         elif kind == "skipped":
             self.end(test, "marked" if MARKED.fullmatch(text) else "skipped")
         else:
@@ -129,7 +131,7 @@ class Known:
 
     def of(self, settings, suite, again):
         """``{test: (kind, place, error)}`` of what need not run."""
-        rerun = ("own", "library") if again else ()
+        rerun = ("slow", "own", "library") if again else ()
         mine = ((test, how) for (s, test), how in self.ended.items() if s == settings)
         return {test: how for test, how in mine if test.startswith(f"{suite}/") and how[0] not in rerun}
 
@@ -168,6 +170,7 @@ def outcomes(suites, settings, options, known):
             **os.environ, **own, "XLA_FLAGS": flags, "RABBET_TRACEBACK": "full", "PYTHONPATH": path,
             "RABBET_TEST_ROWS": str(options.rows), "OUTCOMES": str(log), "OUTCOMES_EVERY": str(options.every),
             "OUTCOMES_KNOWN": str(list_of_known), "OUTCOMES_SECONDS": str(options.seconds),
+            "OUTCOMES_LIMIT": str(options.limit), "OUTCOMES_EXAMPLES": str(options.examples),
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
         command += ["--continue-on-collection-errors", "-p", "suites.outcomes", "-m", "not exhaustive"]
@@ -202,7 +205,7 @@ def report(suites, settings, options, known):
         words += [f"{of.left} left"] if of.left else []
         print(f"{suite} {settings}: {', '.join(words) or 'no tests'}", flush=True)
         for test, (kind, place, error) in of.ended.items():
-            if kind == "library" or (kind == "own" and options.failures):
+            if kind in ("library", "slow") or (kind == "own" and options.failures):
                 print(f"  {kind}: {test}\n    {place}: {error}", flush=True)
         total.update(of.sums)
         if options.record and of.there:
@@ -223,11 +226,11 @@ def keep(suite, settings, sums, left):
 
 def tables(record):
     """The counts of the record as tables in Markdown: by group of settings, and by package."""
-    heads = "packages", "whole", "passed", "marked", "failed by what the test writes"
-    lines = [f"| settings | {' | '.join(heads)} | failed in the library |", f"|---{'|---' * 6}|"]
+    heads = "packages", "whole", "passed", "marked", "slow", "failed by what the test writes"
+    lines = [f"| settings | {' | '.join(heads)} | failed in the library |", f"|---{'|---' * 7}|"]
     for group in SETTINGS:
         cells = [of[group] for of in record.values() if group in of]
-        sums = (sum(cell[kind] for cell in cells) for kind in KINDS)
+        sums = (sum(cell.get(kind, 0) for cell in cells) for kind in KINDS)
         name = ", ".join(f"`{setting}`" for setting in group.split("+"))
         whole = sum(not {"left", "every"} & cell.keys() for cell in cells)
         lines.append(f"| {name} | {len(cells)} | {whole} | {' | '.join(map(str, sums))} |")
@@ -250,8 +253,9 @@ def not_run(record):
 
 def short(cell):
     """A run's counts in few signs: ``120``, ``118, 2 marked``, ``30, 3 own (90 not run)``."""
-    words = {"marked": "marked", "own": "own", "library": "of the library"}
-    text = ", ".join([str(cell["passed"]), *(f"{cell[k]} {word}" for k, word in words.items() if cell[k])])
+    words = {"marked": "marked", "slow": "slow", "own": "own", "library": "of the library"}
+    beside = (f"{cell[kind]} {word}" for kind, word in words.items() if cell.get(kind))
+    text = ", ".join([str(cell["passed"]), *beside])
     if "every" in cell:  # of an earlier way to leave some out
         return f"{text} (one in {cell['every']})"
     return text + (f" ({cell['left']} not run)" if "left" in cell else "")
@@ -280,6 +284,8 @@ def main():
     parser.add_argument("--known", type=Path, metavar="FILE", help="how tests ended; those do not run again")
     parser.add_argument("--again", action="store_true", help="those that failed do run again")
     parser.add_argument("--seconds", type=int, default=0, help="begin no test after so many, in each process")
+    parser.add_argument("--examples", type=int, default=5, help="of each test with generated examples (5)")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of one test (120); then it is slow")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds until a process is killed (1800)")
     parser.add_argument("--failures", action="store_true", help="print the failures of tests' own lines, too")
     parser.add_argument("--record", action="store_true", help="keep the counts in tests/settings/suites.json")

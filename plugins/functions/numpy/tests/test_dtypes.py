@@ -65,6 +65,7 @@ def test_dtype_and_weakness(number):
     assert (found.dtype.name, found.weak_type) == (dtype, weak)
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_explicit_64_bits_are_kept_to_the_last_digit():
     assert rnp.asarray(0.1, "float64").item() == 0.1
     assert rnp.full((), 0.1, "float64").item() == 0.1
@@ -75,6 +76,7 @@ def test_explicit_64_bits_are_kept_to_the_last_digit():
     assert rnp.zeros(2, "float64").dtype == np.float64
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.narrow
 def test_numbers_beside_64_bit_arrays_keep_their_digits():
     x, i = rnp.zeros(2, "float64"), rnp.zeros(2, "int64")
@@ -125,6 +127,7 @@ def test_numbers_beside_narrow_arrays_where_64_bits_are_on():
         assert int(rnp.linalg.matrix_rank(rnp.eye(3, dtype="float32"), 1e-3)) == 3
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_dtypes_of_jax_where_64_bits_are_on():
     z, n = np.array([1, 2j], "c8"), np.array([1, 3, 7], "i4")
     with rb.config.override(enable_x64=True):
@@ -135,6 +138,7 @@ def test_dtypes_of_jax_where_64_bits_are_on():
         assert rnp.gradient(n, 2.0).dtype == np.float64
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_gradient_is_as_exact_as_its_distances():
     x = np.array([1, 3, 7], "f2")
     assert rnp.gradient(x, 2.0).dtype == np.float16

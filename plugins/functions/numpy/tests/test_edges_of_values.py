@@ -92,6 +92,7 @@ def test_a_factor_that_is_not_there_is_lower_still():
         assert factor[0, 1] == 0 and np.isnan(factor[1, 1])
 
 
+@pytest.mark.narrow
 @pytest.mark.needs("int4", "uint4", "float8_e4m3fn")
 def test_totals_and_shares_of_narrow_dtypes():
     x = rnp.array([1, 2, 4])

@@ -42,6 +42,7 @@ def test_several_dimensions(name):
     close(ours(x, (3, 3), (0, 1)), theirs(x, (3, 3), (0, 1)))
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.narrow
 def test_dtypes():
     wide = rnp.asarray(np.arange(4.0), dtype="float64")
@@ -91,6 +92,7 @@ def test_messages(call, error, words):
         call()
 
 
+@pytest.mark.narrow
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 def test_transforms_of_no_points_are_empty(norm):
     nothing = rnp.zeros((0, 3))

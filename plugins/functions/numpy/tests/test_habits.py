@@ -168,6 +168,7 @@ def test_named_tuples_may_be_registered():
 
 
 # ------------------------------------------------------------------------------------------- bytes, standard
+@pytest.mark.forbidden("explicit_x64_dtypes")
 @pytest.mark.parametrize("source", "float32 complex64 bool int8 uint64 complex128".split())
 def test_views_are_numpys(source):
     host = np.asarray([[0, 1, 0, 3], [1, 0, 0, 0]]).astype(source)

@@ -18,6 +18,7 @@ def traced(f, *args):
 WEAK = rb.ShapeDtypeStruct((4,), "float32", weak_type=True)
 
 
+@pytest.mark.narrow
 def test_a_step_is_no_whole_number():
     out, step = rnp.linspace(0, 1, 5, retstep=True, dtype=int)
     assert out.tolist() == [0, 0, 0, 0, 1] and out.dtype == np.int32
@@ -94,6 +95,7 @@ def test_numbers_are_ordered_trivially():
     assert int(rnp.lexsort((np.float32(3),))) == 0
 
 
+@pytest.mark.narrow
 def test_rounding_to_whole_numbers_gives_the_default_integers():
     for dtype in ("int8", "uint8", "float32"):
         assert round(rnp.asarray(np.array([1, 2], dtype))).dtype == np.int32
@@ -117,6 +119,7 @@ def test_classes_of_refusals():
         rnp.ravel(np.ones((2, 6)), order="K")
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_an_array_is_no_condition():
     with pytest.raises(ValueError, match=r"truth value of an array of 3 elements .* is ambiguous"):

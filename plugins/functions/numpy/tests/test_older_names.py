@@ -131,6 +131,7 @@ def test_as_in_numpy(name):
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit", "grad")
 def test_roots_are_where_the_polynomial_vanishes():
     p = np.float32([0, 0, 2, -3, 1, 5, 0])
@@ -143,6 +144,7 @@ def test_roots_are_where_the_polynomial_vanishes():
         rb.jit(rnp.roots)(p)
 
 
+@pytest.mark.forbidden("disable_jit", "explicit_x64_dtypes")
 @pytest.mark.needs("jit", "grad")
 def test_files_and_back(tmp_path):
     for dtype in ("float32", "float64", "int8", "bool", "complex64", "bfloat16"):

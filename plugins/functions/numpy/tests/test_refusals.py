@@ -114,6 +114,8 @@ def test_what_is_no_array_is_not_complex():
         rnp.isdtype(v, "real floating")
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
+@pytest.mark.narrow
 def test_a_view_in_64_bits_is_what_the_settings_say():
     pair = rnp.array([1, 2])
     assert pair.view("int64").tolist() == [2**33 + 1]
@@ -122,7 +124,7 @@ def test_a_view_in_64_bits_is_what_the_settings_say():
         assert pair.view("int64").dtype == "int32"
 
 
-@pytest.mark.forbidden("numpy_dtype_promotion")
+@pytest.mark.forbidden("numpy_dtype_promotion", "disable_jit")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize("number", [1, 1.0, True, 1j, np.float32(1), np.int8(1), np.array(1.0)])
 def test_a_number_that_becomes_an_array_by_itself_is_a_transfer(number):

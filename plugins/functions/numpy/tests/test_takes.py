@@ -32,6 +32,7 @@ class Described:
         raise AssertionError("its values are not asked for")
 
 
+@pytest.mark.narrow
 def test_likes_ask_for_no_values():
     for like in (rnp.zeros_like, rnp.ones_like, rnp.empty_like, lambda d: rnp.full_like(d, 2.0)):
         assert like(Described()).shape == (2, 3)

@@ -31,6 +31,7 @@ def test_traced_as_eagerly(name):
 X = np.arange(12, dtype="f4").reshape(3, 4)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 @pytest.mark.parametrize(
     "function",

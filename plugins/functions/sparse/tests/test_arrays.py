@@ -128,6 +128,7 @@ def test_padding_counts_for_nothing():
     assert x.sum_duplicates().nse == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_sum_duplicates():
     x = sparse.BCOO((np.float32([1, 0, 3, -3, 2]), np.array([[2], [0], [1], [1], [2]])), shape=(3,))
     y = x.sum_duplicates()

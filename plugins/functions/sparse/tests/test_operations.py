@@ -220,6 +220,7 @@ def test_matmul_has_numpys_rules(draw):
         m @ 2.0
 
 
+@pytest.mark.narrow
 def test_dtypes_of_products(draw):
     x = sparse.BCOO.fromdense(draw(3, 4, dtype="int32"))
     assert (x @ np.ones(4, "float32")).dtype == "float32" and (x @ np.ones(4, "int8")).dtype == "int32"
@@ -330,6 +331,7 @@ def test_numbers_of_arguments_are_not_rounded(draw):
     assert sparse.bcoo_fromdense(a, nse=np.int64(12)).nse == 12
 
 
+@pytest.mark.narrow
 def test_sums_of_small_integers_are_wide():
     x = np.full((3, 4), 100, np.uint8)
     for mat in (sparse.BCOO.fromdense(x), sparse.BCSR.fromdense(x)):

@@ -31,6 +31,7 @@ def test_vmap_and_scan_go_over_batch_dimensions(draw, pair):
     np.testing.assert_array_equal(rb.tree.map(lambda leaf: leaf[1], x).todense(), a[1])
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_dimension_that_is_no_batch_dimension_is_named(pair):
     x = pair[1].update_layout(n_batch=0)
     with pytest.raises(ValueError, match=r"not a batch dimension .*update_layout\(n_batch=1\)"):
@@ -208,6 +209,7 @@ def test_what_would_be_dense_is_named_and_can_be_allowed(draw):
     np.testing.assert_allclose(sparse.sparsify(rb.jit(rnp.cos), densify=True)(x), np.cos(a), rtol=1e-6)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_branches_that_do_not_agree(draw):
     x = sparse.BCOO.fromdense(draw(3, 4))
     f = lambda x: lax.cond(x.sum() > 0, lambda x: x, lambda x: sparse.todense(x), x)

@@ -75,6 +75,7 @@ def test_padding_counts_for_nothing(streams):
             np.testing.assert_array_equal(product(mat, v), [2, 0, 70])
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_wild_columns_and_pointers_of_traced_matrices(streams):
     data, v = np.float32([1, 2, 4, 8]), np.float32([1, np.inf, 1])
 

@@ -69,7 +69,7 @@ GIVEN = {
 
 
 @pytest.mark.usefixtures("captured_arrays_are_arguments")
-@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.forbidden("debug_nans", "debug_infs", "disable_jit")
 @compiled
 @pytest.mark.parametrize("name", GIVEN)
 def test_it_is_run_and_deleted_in_c(name):
@@ -84,6 +84,7 @@ def test_it_is_run_and_deleted_in_c(name):
         assert not names or i < 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_was_donated_is_gone(jit):
     step = jit(lambda x, y: x + y, donate_argnums=0)
     for _ in range(3):
@@ -99,6 +100,7 @@ def test_what_was_donated_is_gone(jit):
         assert y.tolist() == [3, 4]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_array_that_shares_its_memory_is_copied(jit):
     step, x = jit(lambda x: x + 1, donate_argnums=0), array(1, 2)
     part = x.addressable_data(0)
@@ -134,6 +136,7 @@ def test_what_the_program_raises_is_told(jit):
             assert step(array(1, 2)).tolist() == [2, 4]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_memory_of_which_there_is_no_use(jit):
     step = jit(lambda x: x.sum(), donate_argnums=0)
     x = array(1, 2)
@@ -148,6 +151,7 @@ def test_memory_of_which_there_is_no_use(jit):
             assert x.is_deleted()
 
 
+@pytest.mark.forbidden("disable_jit")
 @compiled
 def test_calls_keep_nothing():
     step = jit_in_c(lambda x, y: (x + y, y + 1), donate_argnums=0)
@@ -209,6 +213,7 @@ def test_results_of_classes(jit):
             assert tree.structure(found) == tree.structure(make(1, 2))
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_class_is_taken_apart_once_for_a_call(jit):
     step = jit(lambda node: node.first + node.second)
     given = Node(array(1), array(2), "note")
@@ -219,7 +224,7 @@ def test_a_class_is_taken_apart_once_for_a_call(jit):
     assert Node.taken == 5
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_what_is_said_of_a_class_counts(jit):
     traced = []
     step = jit(lambda node: traced.append(node) or node.first * len(getattr(node, "note", node)))
@@ -233,6 +238,7 @@ def test_what_is_said_of_a_class_counts(jit):
             assert kinds(Fields(array(2), kind, None)).tolist() == [2 * len(kind)]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_compares_of_a_class_raises(jit):
     class Moody:
         def __eq__(self, other):

@@ -41,6 +41,7 @@ def made(monkeypatch):
     return shapes
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs", "disable_jit")
 def test_later_calls_put_nothing_there_and_see_what_changed(made):
     f = rb.jit(lambda x, n: x + n)
     x, n = rb.device_put(ones(3)), np.float32([1, 2, 3])
@@ -113,6 +114,7 @@ def test_what_is_seldom_of_use_is_given_up(made):
         assert f(ones(2) * i).tolist() == [2 * i] * 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_transfers_are_told_and_guarded_as_before(made, monkeypatch):
     from rabbet.runtime.arrays import transfer_guards
 
@@ -165,6 +167,7 @@ def test_a_program_that_is_called_while_it_runs_has_its_own(made):
     assert inner.count("done") == 6
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_results_may_be_donated_and_deleted(made):
     f, g = rb.jit(lambda n: (n, n + 1)), rb.jit(lambda x: x * 3, donate_argnums=0)
     for i in range(6):
@@ -173,6 +176,7 @@ def test_results_may_be_donated_and_deleted(made):
         more.delete()
 
 
+@pytest.mark.forbidden("numpy_rank_promotion")
 def test_long_programs_see_what_was_given(made):
     f, big = rb.jit(lambda x, n: lax.dot_general(x, x, (((1,), (0,)), ((), ()))) * n), ones(300, 300)
     x, n = rb.device_put(big), ones(300)

@@ -69,6 +69,7 @@ CALLS = {
 }
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("out", ["same", "sum", "dict", "list"])
 def test_calls_in_turns_give_what_the_frame_in_python_gives(out):
     makes = {
@@ -90,6 +91,7 @@ def test_a_call_alone_gives_it_too(name):
         assert outcome(CALLS[name], ours) == outcome(CALLS[name], plain)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_static_and_donated_arguments():
     ours, plain = both(lambda n, x: x * n, static_argnums=0)
     for n in (2, 3, 2, 2.0, True, [1]):
@@ -115,7 +117,7 @@ def test_what_is_deleted_is_said():
     assert said[0] == said[1]
 
 
-@pytest.mark.forbidden("debug_nans")
+@pytest.mark.forbidden("debug_nans", "disable_jit")
 def test_settings_count():
     ours, _ = both(lambda x: x / x)
     assert np.isnan(ours(array(0))[0])
@@ -131,6 +133,7 @@ def test_settings_count():
     assert traced == ["Tracer", "Array"]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_forgotten_programs_are_made_again():
     traced = []
     with rb.config.override(native=True):

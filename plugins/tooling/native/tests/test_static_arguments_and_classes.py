@@ -92,6 +92,7 @@ class Pair(NamedTuple):
     right: object = None
 
 
+@pytest.mark.forbidden("disable_jit")
 @dataclasses.dataclass
 class Wave:
     """A dataclass with a part that is no array."""
@@ -145,6 +146,7 @@ def test_classes_in_turns(by_name):
             assert isinstance(found[0], type) == (name in IN_PYTHON), name
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("name", [name for name in TREES if name not in IN_PYTHON])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_a_class_alone_is_taken_apart_in_c(name, by_name):
@@ -157,6 +159,7 @@ def test_a_class_alone_is_taken_apart_in_c(name, by_name):
     assert both.traced[0] <= 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_more_structures_than_are_tried_one_by_one():
     both = Both(lambda x: tree.map(lambda a: a * 2, x))
     trees = [{f"k{i}": array(i), "box": [None] * i} for i in range(30)]
@@ -209,6 +212,7 @@ def test_what_taking_apart_raises():
         assert both.agree([[Moody()]])[0] is Fails
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_donated_class():
     both = Both(lambda w, x: Wave(w.height + x), donate_argnums=0)
     for function in (both.ours, both.plain):
@@ -294,6 +298,7 @@ def scaled(n, x, *, by=1, **more):
     return {"x": x * 2, "by": by * 1.0, "more": more, "n": len(str(type(n)))}
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_static_values_in_turns():
     both = Both(scaled, static_argnums=0)
     for _ in range(3):
@@ -303,6 +308,7 @@ def test_static_values_in_turns():
                 assert isinstance(found[0], type) == (name in STATIC_IN_PYTHON), name
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("name", STATIC)
 def test_a_static_value_alone(name):
     both, value = Both(scaled, static_argnums=0), STATIC[name]()
@@ -317,6 +323,7 @@ def test_a_static_value_alone(name):
             assert not names, names
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     "options",
     [
@@ -341,6 +348,7 @@ def test_calls_with_static_arguments(options):
             both.agree(n)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_static_arguments_beside_pytrees():
     both = Both(lambda how, given: tree.map(lambda x: x + len(how), given), static_argnums=0)
     for _ in range(3):
@@ -350,6 +358,7 @@ def test_static_arguments_beside_pytrees():
     assert not [n for n in called_in_python(lambda: both.ours("a", TREES["a class"]())) if "fixed" in n]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_static_arguments_of_many_positions():
     both = Both(lambda *args: [x + 1 for x in args if not isinstance(x, str)], static_argnums=(0, 2))
     for _ in range(3):
@@ -362,6 +371,7 @@ def test_static_arguments_of_many_positions():
     assert both.traced == [5, 5]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_settings_and_forgetting_count_with_static_arguments():
     both = Both(lambda n, x: x / n, static_argnums=0)
     both.agree(0, array(1))
@@ -387,7 +397,7 @@ def test_static_arguments_under_transformations():
 
 
 @pytest.mark.usefixtures("captured_arrays_are_arguments")
-@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.forbidden("debug_nans", "debug_infs", "disable_jit")
 @pytest.mark.parametrize("keep_unused", [False, True])
 def test_programs_that_leave_arguments_unread(keep_unused):
     captured = array(10, 20)
@@ -443,6 +453,7 @@ def test_calls_keep_nothing(name):
     assert sys.getrefcount(a) == count
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("failing", ["a failing hash", "a list", "a failing equality"])
 def test_failing_static_arguments_keep_nothing(failing):
     function, a, value = Both(lambda n, x: x + 1, static_argnums=0).ours, array(1), STATIC[failing]()

@@ -78,6 +78,7 @@ def test_a_program_that_reads_all_gets_all(native):
         assert f(np.zeros((3, 2), np.float32), np.float32(3)).tolist() == 6
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_it_is_checked_and_told_as_before(native):
     f = jitted(lambda x, y: y / y, native)
     x, y = np.float32([1, 2]), np.float32(1)

@@ -18,6 +18,7 @@ def counting(f, **options):
     return rb.jit(counted, **options), count
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_numbers_and_host_arrays_find_their_program():
     f, count = counting(lambda a, b: (lax.add(a["x"], b), b))
     for i in range(4):
@@ -26,6 +27,7 @@ def test_numbers_and_host_arrays_find_their_program():
     assert len(count) == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_each_kind_of_number_has_its_own_program():
     f, count = counting(lambda x: x)
     for _ in range(3):
@@ -35,6 +37,7 @@ def test_each_kind_of_number_has_its_own_program():
     assert len(count) == 4  # the last three are of one type
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_calls_on_arrays_and_on_others_take_turns():
     f, count = counting(lambda *xs: sum(xs))
     x, host = rb.device_put(np.float32(2)), np.full((), 3, np.float32)
@@ -48,6 +51,7 @@ def test_calls_on_arrays_and_on_others_take_turns():
     assert len(count) == programs
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_values_are_those_of_this_call():
     f = rb.jit(lambda a, b: (a, b))
     host = np.zeros(2, np.float32)
@@ -79,7 +83,7 @@ def test_what_is_no_argument_is_refused_by_name(bad):
             f(bad, x)
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_leaked_tracer_is_told():
     kept = []
     rb.jit(lambda x: kept.append(x) or x)(1.0)
@@ -89,6 +93,8 @@ def test_a_leaked_tracer_is_told():
         f(kept[0], 2.0)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_settings_are_part_of_the_program():
     f = rb.jit(lambda x: x + 1)
     assert f(1.0).dtype == f(2.0).dtype == np.float32
@@ -97,6 +103,7 @@ def test_settings_are_part_of_the_program():
     assert f(1.0).dtype == np.float32
 
 
+@pytest.mark.narrow
 def test_compiled_functions_take_them():
     f = rb.jit(lambda a, b: (lax.add(a["x"], b), b)).lower({"x": np.zeros(2, np.float32)}, 1.0).compile()
     host = np.zeros(2, np.float32)
@@ -112,6 +119,7 @@ def test_compiled_functions_take_them():
     assert [float(donating(2.0)) for _ in range(3)] == [3.0] * 3
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_arrays_find_the_program_that_numbers_made():
     f, count = counting(lambda x, y: x + y)
     x = rb.device_put(2.0)
@@ -160,6 +168,8 @@ def test_a_number_is_kept_from_the_second_time_on():
     assert float(first) == float(second) == np.float32(0.123456)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_keywords_ask_the_settings_of_each_call():
     count = []
     f = rb.jit(lambda x: count.append(0) or lax.add(x, 1.0))

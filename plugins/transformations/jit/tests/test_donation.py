@@ -10,6 +10,7 @@ def array(*shape, dtype="f4"):
     return rb.device_put(np.ones(shape, dtype))
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     "options", [{"donate_argnums": 0}, {"donate_argnums": (0,)}, {"donate_argnames": "x"}]
 )
@@ -22,6 +23,7 @@ def test_a_donated_argument_is_deleted(options):
         assert out.tolist() == [2, 2, 2]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_by_name():
     f = rb.jit(lambda x, y: x + y, donate_argnames="y")
     x, y = array(3), array(3)
@@ -29,6 +31,7 @@ def test_by_name():
     assert y.is_deleted() and not x.is_deleted()
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_using_it_afterwards_names_it():
     x = array(3)
     rb.jit(lambda x: x + 1, donate_argnums=0)(x)
@@ -38,6 +41,7 @@ def test_using_it_afterwards_names_it():
     assert "deleted" in repr(x)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_call_that_meets_it_says_which_argument():
     x, y = array(3), array(3)
     x.delete()
@@ -47,6 +51,7 @@ def test_the_call_that_meets_it_says_which_argument():
     assert any("argument 1" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_every_leaf_of_a_donated_tree():
     state = {"w": array(2, 2), "b": [array(2), array(3)]}
     f = rb.jit(lambda s, x: rb.tree.map(lambda a: a + x, s), donate_argnums=0)
@@ -55,6 +60,7 @@ def test_every_leaf_of_a_donated_tree():
     assert not any(x.is_deleted() for x in rb.tree.leaves(out))
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_memory_that_cannot_be_reused():
     x = array(3)
     with pytest.warns(UserWarning, match=r"of the types f32\[3\] are given up.* memory: argument 'x'"):
@@ -63,6 +69,7 @@ def test_memory_that_cannot_be_reused():
     assert x.is_deleted()
 
 
+@pytest.mark.forbidden("numpy_rank_promotion", "disable_jit")
 def test_the_warning_names_the_arguments():
     state = {"w": array(2, 2), "b": [array(2), array(3)]}
     step = lambda state, x, *, y: (state["w"] + x[0], x[0] * y)
@@ -73,6 +80,7 @@ def test_the_warning_names_the_arguments():
     assert named == "argument 'state'['b'][1], argument 'x'[0], keyword argument 'y'"
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_that_the_program_does_not_read():
     f = rb.jit(lambda x, y: y + 1, donate_argnums=(0, 1))
     x, y = array(4), array(3)
@@ -81,6 +89,7 @@ def test_an_argument_that_the_program_does_not_read():
     assert x.is_deleted() and y.is_deleted()
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_returned_as_it_is():
     x = array(3)
     out = rb.jit(lambda x: x, donate_argnums=0)(x)
@@ -133,6 +142,7 @@ def test_a_failed_call_deletes_nothing():
     assert not x.is_deleted()
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("vmap", "grad")
 def test_within_a_transformation_nothing_is_given_up():
     step = rb.jit(lambda x: x * x, donate_argnums=0)

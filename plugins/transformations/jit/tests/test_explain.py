@@ -61,6 +61,7 @@ def first_call():
     return f
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_every_stage_has_a_line(lines):
     def f(x):
         return lax.sin(x)
@@ -74,6 +75,7 @@ def test_every_stage_has_a_line(lines):
     assert re.match(r"(compiled|loaded|took) f for cpu:0 ", compiled)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     ("args", "kwargs", "says"),
     [
@@ -98,6 +100,8 @@ def test_what_changed_in_the_call(lines, args, kwargs, says):
     assert reason(lines).startswith(says)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_weak_types(lines):
     f = rb.jit(lambda x: lax.neg(x))
     f(1.0)
@@ -106,6 +110,7 @@ def test_weak_types(lines):
     assert reason(lines) == "argument 'x': weak type True became False"
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_containers(lines):
     f = rb.jit(lambda pair: lax.neg(pair[0]))
     f((X, X))
@@ -114,6 +119,8 @@ def test_containers(lines):
     assert "the structure of the arguments was" in reason(lines)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_settings_and_named_axes(lines):
     f = rb.jit(lambda x: lax.neg(x))
     f(X)
@@ -125,6 +132,7 @@ def test_settings_and_named_axes(lines):
     assert any("named axes around the call were none" in s for s in lines())
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_most_similar_trace_is_the_one_to_compare_with(lines):
     f = rb.jit(lambda x, y: lax.neg(x))
     f(X, X)
@@ -134,6 +142,7 @@ def test_the_most_similar_trace_is_the_one_to_compare_with(lines):
     assert reason(lines).count("became") == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_many_differences_are_counted(lines):
     f = rb.jit(lambda *xs: xs[0])
     f(*[X] * 7)
@@ -150,6 +159,7 @@ def test_a_function_object_made_anew_each_time(lines):
     assert "first call of a new function object, number 2" in said and "call jit once" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_function_whose_programs_were_forgotten(lines):
     f = rb.jit(lambda x: lax.neg(x))
     f(X)
@@ -182,6 +192,7 @@ def explained(script, **environment):
     return [line for line in ran.stderr.splitlines() if line.startswith("explain: ")]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_another_device():
     script = """
 import rabbet as rb
@@ -195,6 +206,7 @@ for device in rb.devices():
     assert sum(line.startswith("explain: tracing") for line in lines) == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_variable_shows_it_and_another_process_finds_the_program_on_disk(tmp_path):
     script = "import rabbet as rb; print(rb.jit(lambda x: rb.lax.sin(x))(0.0))"
     *_, compiled = first = explained(script, RABBET_CACHE_DIR=str(tmp_path))
@@ -204,6 +216,7 @@ def test_the_variable_shows_it_and_another_process_finds_the_program_on_disk(tmp
 
 
 # ------------------------------------------------------------------------------------------------ hooks
+@pytest.mark.forbidden("disable_jit")
 def test_hooks_hear_of_the_stages_in_their_order(told):
     rb.jit(lambda x: lax.sin(x))(X)
     names = [hook for hook, _ in told]
@@ -213,6 +226,7 @@ def test_hooks_hear_of_the_stages_in_their_order(told):
     assert facts["trace_finished"]["seconds"] > 0
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_trace_that_fails_is_finished_too(told):
     def f(x):
         raise ValueError("no")
@@ -226,6 +240,7 @@ def compiles(told):
     return sum(hook == "compile_finished" for hook, _ in told)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_equal_programs_are_compiled_once(told):
     def made():
         return rb.jit(lambda x: lax.mul(lax.sin(x), 1.25))
@@ -236,6 +251,7 @@ def test_equal_programs_are_compiled_once(told):
     assert [hook for hook, _ in told].count("program_shared") == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_donating_is_another_program(told):
     def made(**how):
         return rb.jit(lambda x: lax.mul(lax.sin(x), 1.5), **how)
@@ -262,6 +278,7 @@ def test_captured_arrays_are_no_part_of_an_equal_program(told):
     assert compiles(told) <= 3  # two have them written into the program
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_definitions_of_ever_new_files_are_not_all_remembered(lines, monkeypatch):
     monkeypatch.setattr("rabbet_jit.explain.MOST_SITES", 4)
     for cell in range(20):

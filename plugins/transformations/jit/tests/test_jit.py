@@ -111,6 +111,7 @@ def test_zero_size_arrays():
     assert out[1].tolist() == [0, 0, 0]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_weak_types_survive():
     f = rb.jit(lambda x: x + 1)
     assert f(1.0).weak_type and not f(np.float32(1)).weak_type
@@ -168,6 +169,7 @@ class Scaled:
         return x + len(cls.__name__)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_method_with_a_static_self():
     two, three = Scaled(2), Scaled(3)
     assert two.static_self(5.0) == 10 and three.static_self(5.0) == 15 and two.static_self(6.0) == 12
@@ -217,7 +219,7 @@ def test_jit_of_jit():
     assert f(4.0) == 8 + 7
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_shared_inner_function_is_traced_once():
     traced = []
 
@@ -248,6 +250,7 @@ def test_a_closure_over_an_array_is_a_hidden_argument():
     np.testing.assert_array_equal(f(1.0), np.arange(1000) + 1)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_captured_numpy_array_is_what_it_was_when_traced():
     held = np.ones(3, "f4")
     f = rb.jit(lambda x: x + held)
@@ -285,6 +288,7 @@ def test_one_jitted_closure_used_at_two_levels_does_not_leak():
     assert inner(1.0) == 11
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_inline_leaves_no_call():
     inner = rb.jit(lambda x: x * 2, inline=True)
     kept = rb.jit(lambda x: x * 2)
@@ -293,7 +297,7 @@ def test_inline_leaves_no_call():
 
 
 # -------------------------------------------------------------------------------------------- settings
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_disable_jit_runs_python_each_time():
     seen = []
 
@@ -315,6 +319,7 @@ def test_disable_jit_runs_python_each_time():
     assert len(seen) == 5
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_device_on_which_to_run():
     (device, *_) = rb.devices("cpu")
     out = rb.jit(lambda x: x + 1, device=device)(X)
@@ -322,6 +327,7 @@ def test_a_device_on_which_to_run():
     assert out.committed
 
 
+@pytest.mark.forbidden("debug_nans", "disable_jit")
 def test_looking_for_nans_takes_effect_on_programs_compiled_before():
     f = rb.jit(lambda x: lax.log(x))
     x = rb.device_put(np.float32(-1))
@@ -371,6 +377,7 @@ def test_threads_trace_apart():
     assert result[0] == 2.0
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_platform_on_which_to_run():
     assert rb.jit(lambda x: x + 1, backend="cpu")(X).devices() == {rb.devices("cpu")[0]}
     with pytest.raises(Exception, match="abacus"):
@@ -382,6 +389,7 @@ def test_options_that_nothing_stands_behind_are_refused():
         rb.jit(lambda x: x, in_shardings=("rows",))
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_shardings_name_the_device():
     sharding = rb.device_put(1.0).sharding
     twice = rb.jit(lambda x, y: lax.add(x, y), in_shardings=(sharding, None), out_shardings=sharding)
@@ -420,6 +428,7 @@ def test_compiler_options_of_a_function_within_another_one_are_refused():
         rb.jit(lambda x: inner(x + 1))(1.0)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_shardings_that_all_name_one_device_are_part_of_what_a_function_says():
     here = rb.device_put(1.0).sharding
     assert rb.jit(lambda x: x * 2, out_shardings=here).eval_shape(1.0).sharding == here
@@ -430,6 +439,7 @@ def test_shardings_that_all_name_one_device_are_part_of_what_a_function_says():
         rb.jit(lambda x: x, in_shardings=({"a": here},))({"b": 1.0})
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_arguments_that_go_to_the_device_of_a_function_are_transfers():
     """They are copied since an operation needs them there; nobody asked for a copy."""
     code = (

@@ -178,6 +178,7 @@ def turned(x, order):
     return rb.device_put(x, Format(Layout(order), x.sharding))
 
 
+@pytest.mark.narrow
 @pytest.mark.parametrize("order", ORDERS)
 def test_programs_give_the_same_in_any_order(order):
     """A program that read an array in another order than it lies would find other numbers."""
@@ -193,6 +194,7 @@ def test_programs_give_the_same_in_any_order(order):
     np.testing.assert_array_equal(rb.jit(lambda: x + 1)(), HOST + 1)  # captured
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("order", ORDERS)
 def test_results_lie_as_asked(order):
     asked = Format(Layout(order), rb.device_put(1.0).sharding)
@@ -221,6 +223,7 @@ def test_each_dtype_is_read_and_copied():
     np.testing.assert_array_equal(found * 2, HOST[0] * 2)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_donated_arrays_keep_their_order():
     asked = turned(HOST, (2, 0, 1)).format
     f = rb.jit(lambda x: x + 1, donate_argnums=0, out_shardings=asked)
@@ -246,6 +249,7 @@ def test_transformations():
     np.testing.assert_allclose(vmapping.vmap(f)(stacked), np.sin(stacked) * stacked, rtol=1e-6)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_another_order_on_purpose_is_refused():
     """As another place is, by ``jit``; a compiled function brings it to its order."""
     f = rb.jit(lambda x: x, in_shardings=turned(HOST, (2, 1, 0)).format)
@@ -255,6 +259,7 @@ def test_another_order_on_purpose_is_refused():
     np.testing.assert_array_equal(plain(turned(HOST, (0, 2, 1))), HOST)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_order_is_part_of_what_finds_a_program():
     f = rb.jit(lambda x: x + 1)
     texts = {f.lower(turned(HOST, order)).as_text() for order in ORDERS}
@@ -264,6 +269,7 @@ def test_the_order_is_part_of_what_finds_a_program():
     assert f.cache_size() == len(ORDERS)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_one_device_may_be_named_beside_an_order():
     here, x = rb.device_put(1.0).sharding, turned(HOST, (2, 0, 1))
     f = rb.jit(lambda x: (x + 1, x * 2), in_shardings=here, out_shardings=(here, x.format))

@@ -9,6 +9,7 @@ from rabbet import lax
 from rabbet.extend.passes import check
 
 
+@pytest.mark.narrow
 def test_two_equations():
     def f(u, v):
         w = u + v
@@ -22,12 +23,14 @@ def test_two_equations():
     )
 
 
+@pytest.mark.narrow
 def test_numbers_stand_in_the_text():
     assert str(rb.make_jaxpr(lambda x: x * 2)(1.0)) == (
         "{ lambda ; a:f32[]. let\n    b:f32[] = mul a 2.0:f32[]\n  in (b,) }"
     )
 
 
+@pytest.mark.narrow
 def test_captured_arrays_come_first():
     held = rb.device_put(np.ones(3, "f4"))
     assert str(rb.make_jaxpr(lambda x: x + held)(1.0)).startswith("{ lambda a:f32[3]; b:f32[]. let")
@@ -39,6 +42,7 @@ def test_several_outputs_and_none():
     assert str(rb.make_jaxpr(lambda: ())()) == "{ lambda ; . let\n  in () }"
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_call_shows_its_body():
     inner = rb.jit(lambda x: x + 1)
     text = str(rb.make_jaxpr(lambda x: inner(x) * 2)(1.0))
@@ -46,6 +50,7 @@ def test_a_call_shows_its_body():
     assert text.index("add") < text.index("mul")
 
 
+@pytest.mark.narrow
 def test_the_parts():
     closed = rb.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(1.0)
     check(closed)
@@ -83,6 +88,7 @@ def test_eval_shape_of_types():
     assert out == {"s": rb.ShapeDtypeStruct((10**6,), "float32"), "n": None}
 
 
+@pytest.mark.narrow
 def test_eval_shape_of_arrays_and_keywords():
     Pair = collections.namedtuple("Pair", "a b")
     out = rb.eval_shape(lambda p, *, scale: Pair(p.a * scale, p.b), Pair(np.ones((2, 3), "f4"), 1), scale=2)

@@ -65,6 +65,7 @@ def item(x):
     return x.item()
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     ("function", "args", "error", "parts"),
     [
@@ -96,6 +97,7 @@ def test_it_names_the_line_that_made_the_value():
     assert line_of(with_numpy, 1) in message
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_itself_is_named_as_an_argument():
     message = message_of(rb.jit(to_int), 1.0, error=rb.errors.ConcretizationTypeError)
     assert "argument" in message
@@ -111,6 +113,7 @@ def leaky(kept):
     return f
 
 
+@pytest.mark.narrow
 @pytest.mark.parametrize(
     "use",
     [
@@ -126,7 +129,7 @@ def leaky(kept):
     ],
     ids=range(9),
 )
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_leaked_tracer_names_the_line_that_made_it(use):
     kept = []
     f = leaky(kept)
@@ -139,7 +142,7 @@ def test_a_leaked_tracer_names_the_line_that_made_it(use):
     assert clean()
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_leaked_tracer_used_in_a_later_trace_of_the_same_function():
     kept = []
 
@@ -153,7 +156,8 @@ def test_a_leaked_tracer_used_in_a_later_trace_of_the_same_function():
         f(np.ones(2, "f4"))
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_leaked_tracer_can_be_looked_at():
     kept = []
     rb.jit(leaky(kept))(1.0)
@@ -162,6 +166,7 @@ def test_a_leaked_tracer_can_be_looked_at():
 
 
 # ------------------------------------------------------------------------------------- what is not an array
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_that_is_no_array():
     def f(x, options):
         return x
@@ -176,6 +181,7 @@ def test_an_argument_that_is_no_array():
         assert "static" in message_of(inside, 1.0, error=TypeError)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_result_that_is_no_array():
     def f(x):
         return {"x": x, "name": "a string"}
@@ -198,6 +204,7 @@ def raising(x):
     raise KeyError("the user's own", y.shape)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     "call",
     [
@@ -232,11 +239,13 @@ def test_a_failed_trace_is_not_remembered():
     assert f(1.0) == 1.0
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_tracebacks_show_the_users_frames_only():
     inner = rb.jit(raising)
     outer = rb.jit(lambda x: inner(x) + 1)
     try:
-        outer(1.0)
+        with rb.config.override(traceback="fold"):
+            outer(1.0)
     except KeyError as error:
         files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
         names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
@@ -255,7 +264,7 @@ def test_a_shape_error_points_at_the_users_line():
         z = x * 2
         return lax.add(z, y)
 
-    with pytest.raises(TypeError) as caught:
+    with rb.config.override(traceback="fold"), pytest.raises(TypeError) as caught:
         rb.jit(f)(np.ones(3, "f4"), np.ones(4, "f4"))
     assert "f32[3]" in str(caught.value) and "f32[4]" in str(caught.value)
     last = traceback.extract_tb(caught.value.__traceback__)[-1]

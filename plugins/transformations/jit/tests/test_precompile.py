@@ -32,6 +32,7 @@ def functions():
     return [rb.jit(lambda x, k=k: lax.mul(lax.sin(x), k)) for k in (2.5, 3.5, 4.5)]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_programs_are_compiled_on_other_threads_and_remembered(threads):
     jitted = functions()
     compiled = rb.precompile([(f, (X,)) for f in jitted])

@@ -71,7 +71,8 @@ def test_compiled_functions_know_arrays_and_numbers_again(count):
 def test_a_wrong_argument_after_right_ones_is_told_without_our_frames():
     compiled = rb.jit(lambda x: x + 1).lower(np.zeros(3, np.float32)).compile()
     compiled(rb.device_put(np.zeros(3, np.float32)))
-    with pytest.raises(TypeError, match="takes f32") as caught:
+    folded = rb.config.override(traceback="fold")
+    with folded, pytest.raises(TypeError, match="takes f32") as caught:
         compiled(rb.device_put(np.zeros(4, np.float32)))
     frames = [entry.path for entry in caught.traceback]
     assert str(frames[-1]) == __file__

@@ -34,6 +34,7 @@ def keeping():
         yield
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_traces_are_shared(keeping):
     f = counted()
     for _ in range(3):
@@ -50,6 +51,7 @@ def test_traces_are_shared(keeping):
     assert float(rb.jit(f)(X)) == 6 and f.traced == 6
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion")
 def test_settings_that_tracing_reads_count(keeping):
     f = counted()
     rb.jit(f)(X)
@@ -68,6 +70,7 @@ def test_nothing_is_held(keeping):
     assert dead() is None and all(function() is not None for function in kept_traces.of)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_was_compiled_is_shared(keeping):
     f, told = counted(), []
     rb.jit(f)(X)

@@ -18,6 +18,7 @@ def scaled(x, n):
     return x * n
 
 
+@pytest.mark.forbidden("numpy_dtype_promotion", "disable_jit")
 def test_a_compiled_function_tells_its_place_and_programs():
     step = rb.jit(scaled)
     line = scaled.__code__.co_firstlineno
@@ -32,6 +33,7 @@ def test_a_compiled_function_tells_its_place_and_programs():
     assert str(step.jitted) == first.partition("):")[0] + ")>"
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_notebooks_get_a_table():
     step = rb.jit(lambda x: x + 1)
     x = device_array(np.ones(3, np.float32))
@@ -43,6 +45,7 @@ def test_notebooks_get_a_table():
     assert shown["text/html"].count("<tr") == shown["text/html"].count("</tr>") == 1
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_of_many_the_last_ones_are_shown():
     step = rb.jit(lambda *xs: [x + 1 for x in xs])
     for count in range(1, 11):

@@ -21,7 +21,8 @@ def counting(fun, **options):
 
 
 # --------------------------------------------------------------------------------------------- retracing
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_one_trace_per_type():
     f, calls = counting(lambda x: x + 1)
     for x in (np.ones(3, "f4"), np.zeros(3, "f4"), rb.device_put(np.ones(3, "f4")), np.ones(3, "f8")):
@@ -33,7 +34,7 @@ def test_one_trace_per_type():
     assert len(calls) == 4
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_weak_types_count():
     f, calls = counting(lambda x: x + 1)
     f(1), f(2), f(3)
@@ -45,7 +46,7 @@ def test_weak_types_count():
     assert len(calls) == 4
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_structure_counts():
     f, calls = counting(lambda t: rb.tree.leaves(t)[0])
     f((1, 2)), f((3, 4))
@@ -56,7 +57,7 @@ def test_structure_counts():
     assert len(calls) == 4
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_how_an_argument_is_passed_counts():
     f, calls = counting(lambda x, y: x + y)
     f(1, 2), f(1, 3)
@@ -65,7 +66,8 @@ def test_how_an_argument_is_passed_counts():
     assert len(calls) == 3
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_settings_that_change_traces_count():
     f, calls = counting(lambda x: x + 1)
     x = rb.device_put(np.ones(3, "f4"))
@@ -78,7 +80,7 @@ def test_settings_that_change_traces_count():
     assert len(calls) == 2
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_other_settings_do_not():
     f, calls = counting(lambda x: x + 1)
     f(1.0)
@@ -87,6 +89,8 @@ def test_other_settings_do_not():
     assert len(calls) == 1
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_a_wide_scalar_setting_changes_the_result():
     f = rb.jit(lambda x: x + 1)
     assert f(1.0).dtype == np.float32
@@ -110,7 +114,7 @@ def test_clearing_caches_traces_anew():
 @pytest.mark.parametrize("options", [{"static_argnums": 1}, {"static_argnums": (1,)}, {"static_argnums": -1},
                                      {"static_argnames": "n"}, {"static_argnames": ("n",)},
                                      {"static_argnums": (1,), "static_argnames": ("n",)}])  # fmt: skip
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_a_static_argument_is_found_however_it_is_passed(options):
     def power(x, n):
         assert type(n) is int
@@ -147,7 +151,8 @@ def test_a_negative_position_counts_from_the_end_of_the_parameters():
     assert f(np.full(2, 3.0)).tolist() == [9, 9]
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_equal_values_of_different_types_are_different():
     f, calls = counting(lambda x, n: x * n, static_argnums=1)
     x = np.int32(3)
@@ -155,7 +160,8 @@ def test_equal_values_of_different_types_are_different():
     assert len(calls) == 3
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.narrow
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_equal_values_within_containers_are_different_too():
     f, _calls = counting(lambda x, n: x * n[0], static_argnums=1)
     x = np.int32(3)
@@ -166,14 +172,14 @@ def test_equal_values_within_containers_are_different_too():
 @pytest.mark.parametrize(
     "value", ["text", None, (1, 2), frozenset({1}), np.dtype("f4"), int, lax.sin], ids=repr
 )
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_static_values_of_any_hashable_type(value):
     f, calls = counting(lambda x, s: x if s is value or s == value else None, static_argnums=1)
     assert f(2.0, value) == f(2.0, value) == 2
     assert len(calls) == 1
 
 
-@pytest.mark.forbidden("check_tracer_leaks")
+@pytest.mark.forbidden("check_tracer_leaks", "disable_jit")
 def test_statics_in_the_middle():
     f, calls = counting(lambda a, s, b, t: (a + b, s, t)[0] * len(s) * t, static_argnums=(1, 3))
     assert f(1.0, "abc", 2.0, 4) == 36
@@ -214,6 +220,7 @@ def test_an_argument_that_is_both_static_and_donated():
         rb.jit(lambda x, y: x, static_argnums=0, donate_argnums=0)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_unhashable_static_argument():
     def f(x, sizes):
         return x
@@ -232,6 +239,7 @@ def test_jit_of_what_is_no_function():
         rb.jit(3)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("levels", [3_000, 100_000])
 def test_a_static_argument_that_is_too_deep_is_named_with_its_levels(levels):
     deep = ()
@@ -246,6 +254,7 @@ def test_a_static_argument_that_is_too_deep_is_named_with_its_levels(levels):
         assert float(call(jitted, ((),))) == 1.0
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     "call",
     [
@@ -271,6 +280,8 @@ def test_a_call_with_static_arguments_seen_before_is_not_taken_apart_again(call,
         call(f, x)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("numpy_dtype_promotion", "disable_jit")
 def test_the_fast_path_tells_static_values_apart_by_type():
     f = rb.jit(lambda x, n: x + (n if type(n) is not tuple else n[0]), static_argnums=1)
     x = rb.device_put(np.int32(1))

@@ -23,6 +23,7 @@ def model(params, x, flip=False):
 PARAMS = {"w": np.float32(2), "b": 1.0}
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_stages_compute_what_the_call_computes():
     f = rb.jit(model)
     compiled = f.trace(PARAMS, X).lower().compile()
@@ -143,6 +144,7 @@ def test_another_signature_is_refused(compiled, args, parts):
         assert part in message
 
 
+@pytest.mark.narrow
 def test_arguments_seen_before_are_checked_once_and_others_again():
     compiled = rb.jit(lambda x, y: (x + y, x)).lower(*[np.zeros(3, np.float32)] * 2).compile()
     x, y = rb.device_put(np.arange(3, dtype=np.float32)), rb.lax.full((3,), 2.0)
@@ -157,10 +159,12 @@ def test_arguments_seen_before_are_checked_once_and_others_again():
         compiled((x, y))
 
 
+@pytest.mark.narrow
 def test_a_number_of_the_right_type_is_accepted(compiled):
     np.testing.assert_array_equal(compiled(X, {"factor": 3.0}), X * 3)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_tracer_is_refused_with_advice(compiled):
     with pytest.raises(TypeError, match=r"compiled function .*scaled.*under a transformation"):
         rb.jit(lambda x: compiled(x, {"factor": np.float32(2)}))(X)
@@ -171,6 +175,7 @@ def test_an_object_is_refused(compiled):
         compiled(object(), {"factor": 2.0})
 
 
+@pytest.mark.narrow
 def test_a_deleted_array_is_refused(compiled):
     x = rb.device_put(X)
     x.delete()

@@ -9,6 +9,7 @@ import rabbet as rb
 X = np.arange(6, dtype="f4").reshape(2, 3)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_traced_values_are_arrays():
     seen = []
     rb.jit(lambda x: seen.append((isinstance(x, rb.Array), isinstance(1.0, rb.Array))) or x)(1.0)
@@ -17,6 +18,8 @@ def test_traced_values_are_arrays():
     assert not isinstance(X, rb.Array)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_traced_values_can_be_copied_and_shown():
     shown = []
 
@@ -38,6 +41,7 @@ def test_len_and_iteration():
         rb.jit(lambda x: [y for y in x])(1.0)  # noqa: C416
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
@@ -53,12 +57,14 @@ def test_attributes_of_memory_say_why_a_traced_array_has_none(name, advice):
     assert rb.jit(lambda x: x if hasattr(x, name) else 2 * x)(1.0) == 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_methods_of_memory_need_the_value():
     for name, args in (("devices", ()), ("is_deleted", ()), ("delete", ()), ("addressable_data", (0,))):
         with pytest.raises(rb.errors.ConcretizationTypeError, match=rf"{name}\(\) needs the value.*outside"):
             rb.jit(lambda x: getattr(x, name)(*args))(1.0)  # noqa: B023
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_python_suggests_an_attribute_that_is_near():
     with pytest.raises(AttributeError) as caught:
         rb.jit(lambda x: x.reshpae(1))(1.0)

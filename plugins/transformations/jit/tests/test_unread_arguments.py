@@ -93,6 +93,7 @@ def test_what_nothing_reads_may_lie_elsewhere_under_transformations():
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("cpu")
 def test_what_nothing_reads_may_lie_elsewhere():
     env = {**os.environ, "RABBET_NUM_CPU_DEVICES": "2", "RABBET_PLATFORMS": "cpu"}

@@ -20,6 +20,7 @@ def message(function, *args):
     return str(caught.value).partition("\n")[0]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_itself():
     def repeat(x, n):
         for _ in range(n):
@@ -31,6 +32,7 @@ def test_an_argument_itself():
     assert "make it static (static_argnames='n')" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_what_is_computed_from_arguments():
     def halve(x, n):
         if n * 2 > x:
@@ -43,17 +45,20 @@ def test_what_is_computed_from_arguments():
     assert "static_argnames=('x', 'n')" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_part_of_an_argument_cannot_be_static():
     said = message(lambda params: 1.0 if params["w"][1] > 0 else 0.0, {"w": [1.0, 2.0]})
     assert "from the argument 'params'['w'][1] of <lambda>." in said
     assert "static_argnames" not in said and "lax.cond" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("numpy")
 def test_an_array_cannot_be_static():
     assert "static_argnames" not in message(lambda x: 1.0 if x.any() else 0.0, X)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_many_arguments_are_counted():
     def total(*xs):
         return 1.0 if functools.reduce(lambda a, b: a + b, xs) > 0 else 0.0
@@ -70,6 +75,7 @@ def test_a_keyword():
         rb.jit(choose)(1.0, n=1)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_no_argument():
     def constant(x):
         return x if lax.add(np.float32(1), np.float32(2)) > 1 else -x
@@ -77,6 +83,7 @@ def test_no_argument():
     assert "depends on no argument" in message(constant, 1.0)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_body_of_a_loop():
     def body(carry, x):
         return (carry, x) if carry > x else (x, carry)
@@ -87,6 +94,7 @@ def test_the_body_of_a_loop():
     assert "static_argnames" not in str(caught.value)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_argument_of_the_function_around():
     def outer(n):
         return lax.scan(lambda carry, _: (carry * int(n), None), 1.0, None, length=2)[0]
@@ -94,6 +102,7 @@ def test_an_argument_of_the_function_around():
     assert "It is the argument 'n' of outer." in message(outer, 3)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("grad")
 def test_a_derivative_inside():
     def loss(w, steps):
@@ -103,6 +112,7 @@ def test_a_derivative_inside():
     assert "It is the argument 'steps' of <lambda>." in said
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("checkpoint")
 def test_a_checkpointed_function():
     def layer(x, flag):
@@ -119,6 +129,8 @@ def test_what_is_mapped_alone_cannot_be_static():
     assert "static_argnames" not in str(caught.value)
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("numpy")
 def test_a_method_that_asked_is_named():
     said = message(lambda x, n: x.reshape(n, -1), X, 2)
@@ -126,11 +138,14 @@ def test_a_method_that_asked_is_named():
     assert "It is the argument 'n' of <lambda>. Shapes, sizes and axes" in said
 
 
+@pytest.mark.narrow
+@pytest.mark.forbidden("disable_jit")
 def test_a_slice():
     said = message(lambda x, n: x[:n], X, 2)
     assert "x[start:stop] got an array of type i32[]" in said and "'n' of <lambda>" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("numpy")
 @pytest.mark.parametrize(
     ("function", "who"),
@@ -151,11 +166,13 @@ def test_a_function_that_asked_is_named(function, who):
     assert "argument 'n' of <lambda>" in said
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_the_users_own_line_is_not_blamed_on_a_function():
     assert message(lambda i: [1, 2, 3][i], 0).startswith("a Python integer needs")
     assert message(lambda x: float(x), 0.0).startswith("float() needs")
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_static_argument_is_named():
     with pytest.raises(rb.errors.StaticArgumentError, match="the static argument 'opts' cannot be hashed"):
         rb.jit(lambda x, opts: x, static_argnums=1)(1.0, [1])

@@ -35,6 +35,7 @@ def test_a_decorator():
     assert 'a = "1"' in lines_of(f, 1.0)[0] and 'a = "1"' in lines_of(f, 2.0)[0]
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_jitted_function_has_programs_of_its_own_within():
     f = rb.jit(lambda x: lax.sin(x))
     assert "attributes" not in f.lower(1.0).as_text()
@@ -58,6 +59,7 @@ def test_the_operation_that_made_a_value():
     assert float(looped(1.0)) == 8.0
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_call():
     @xla_metadata_call(block="3")
     def layer(x, scale=2.0):
@@ -70,6 +72,7 @@ def test_a_call():
     assert 'block = "3"' in call
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_must_fuse_and_fuse_limit():
     def f(x):
         with fuse_limit():

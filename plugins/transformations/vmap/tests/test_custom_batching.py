@@ -90,6 +90,7 @@ def test_the_rule_holds_in_bodies(wrap):
     assert wrap(doubled)(3.0) == 6
 
 
+@pytest.mark.narrow
 @pytest.mark.needs("grad")
 def test_forward_mode_is_mapped_by_the_derivative_of_the_rule():
     pushed = lambda x, t: rb.jvp(doubled, (x,), (t,))
@@ -137,6 +138,7 @@ def test_sequential_vmap_is_a_loop():
     np.testing.assert_allclose(nested(x, {"y": X})[0], X[:, None, None] * np.sin(x), rtol=1e-6)
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_sequential_vmap_maps_by_scan():
     f = sequential_vmap(lambda x: lax.sin(x))

@@ -18,7 +18,7 @@ def test_map_is_a_stack_of_calls():
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 9])
 def test_map_by_batches(size):
-    xs = {"a": R.randn(7, 3).astype("f4"), "b": np.arange(7)}
+    xs = {"a": R.randn(7, 3).astype("f4"), "b": np.arange(7, dtype="f4")}
     seen = []
 
     def f(x):

@@ -39,7 +39,7 @@ FUNCTIONS = {
     "elementwise": lambda x: lax.tanh(x) * 2 + x,
     "reduction": lambda x: lax.reduce_sum(x * x, axes=(0,)),
     "with a constant": lambda x: x + np.arange(3, dtype="f4"),
-    "matrix constant": lambda x: x * np.ones((2, 3), "f4"),
+    "matrix constant": lambda x: x[None] * np.ones((2, 3), "f4"),
     "scalar beside": lambda x: lax.reduce_max(x, axes=(0,)) * x,
     "reshape": lambda x: lax.reshape(x, (3, 1)),
     "reverse": lambda x: lax.rev(x, (0,)),
@@ -205,6 +205,7 @@ def test_with_jit_inside_and_outside(name):
     )
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.needs("jit")
 def test_a_jitted_function_is_traced_once_for_examples():
     traced = []
@@ -241,6 +242,7 @@ def test_programs_are_well_typed():
         check(rb.make_jaxpr(rb.vmap(rb.vmap(f, in_axes=1), in_axes=1))(np.stack([X.T, X.T], 1)))
 
 
+@pytest.mark.narrow
 def test_outputs_that_are_summed():
     total, rows = rb.vmap(lambda x: (lax.mul(x, x), x), out_axes=(None, 0), sum_match=True)(X)
     np.testing.assert_allclose(np.asarray(total), (X * X).sum(0), rtol=1e-6)
