@@ -35,7 +35,7 @@ def test_times_of_failures(given):
 
 
 @pytest.mark.parametrize("name", ["bandwidth", "link", "host"])
-@pytest.mark.parametrize("value", [0, -1.0, NAN, None])
+@pytest.mark.parametrize("value", [0, -1.0, NAN, None, 10**400])
 def test_speeds_of_hardware(name, value):
     with pytest.raises(ConfigError, match=f"Hardware: {name}"):
         dataclasses.replace(planning.hardware_of("v5e"), **{name: value})

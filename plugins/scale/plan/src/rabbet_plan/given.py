@@ -23,7 +23,7 @@ def number(who: str, name: str, value: Any, least: float = 0.0, most: float = LA
     try:
         found = float(value)
     except OverflowError:  # a whole number of hundreds of digits
-        found = math.inf
+        found, most = math.inf, LARGE
     if not least <= found <= most:
         limit = f", and no more than {LARGE:g}" if most == LARGE else ""
         finite = "finite and " if limit else ""
