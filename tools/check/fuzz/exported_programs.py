@@ -88,6 +88,8 @@ def changed(content, rng):
     """The bytes, changed somewhere: bits, a block, a number, the length."""
     content = bytearray(content)
     for _ in range(rng.choice([1, 1, 1, 3, 20])):
+        if not content:
+            break
         at = rng.randrange(len(content))
         how = rng.randrange(6)
         if how <= 1:

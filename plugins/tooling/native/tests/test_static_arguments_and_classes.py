@@ -92,7 +92,6 @@ class Pair(NamedTuple):
     right: object = None
 
 
-@pytest.mark.forbidden("disable_jit")
 @dataclasses.dataclass
 class Wave:
     """A dataclass with a part that is no array."""
@@ -137,6 +136,7 @@ TREES = {
 IN_PYTHON = ("a text", "an object", "keys that are not sorted")
 
 
+@pytest.mark.forbidden("disable_jit")
 @pytest.mark.parametrize("by_name", [False, True])
 def test_classes_in_turns(by_name):
     both = Both(lambda x, y=None: (Pair(x, y), Box(tree.map(lambda a: a + 1, x), "out"), Wave([x])))

@@ -30,6 +30,7 @@ def test_a_small_array_stands_in_the_program():
     assert len(jit(lambda x: x + v).trace(X).jaxpr.consts) == 1  # programs have it as before
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_a_numpy_array_is_as_it_was():
     v = np.float32([1, 2, 3])
     f = jit(lambda x: x * v)
@@ -39,6 +40,7 @@ def test_a_numpy_array_is_as_it_was():
     np.testing.assert_array_equal(f(X), X * X)
 
 
+@pytest.mark.forbidden("numpy_rank_promotion")
 def test_large_arrays_and_many_are_arguments():
     large, many = rb.device_put(np.ones((257, 1), np.float32)), [array(*range(i, i + 250)) for i in range(6)]
     assert operands(jit(lambda x: x + large), X) == 2
@@ -72,6 +74,7 @@ def test_every_bit_of_a_float():
     np.testing.assert_array_equal(np.asarray(f(x)[0]).view(np.uint32), bits)
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_stays_outside(value):
     v = array(1, value, 2)
@@ -80,6 +83,7 @@ def test_what_is_not_finite_stays_outside(value):
     np.testing.assert_allclose(f(X), np.exp(X + np.float32([1, value, 2])), rtol=1e-6)
 
 
+@pytest.mark.forbidden("numpy_rank_promotion")
 def test_what_the_compiler_would_compute_stays_outside():
     v, w, i = array(1, -2, 3), array(3, 3, 3), array(0, 2, dtype=np.int32)
     assert operands(jit(lambda x: x * lax.log(v)), X) == 2
@@ -93,6 +97,7 @@ def test_what_the_compiler_would_compute_stays_outside():
     np.testing.assert_allclose(f(X), np.exp(X * np.log(np.float32([1, np.nan, 3]))), rtol=1e-6)
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_within_loops_branches_and_calls():
     v, flag = array(1, 2, 3), array(True, dtype=bool)[0]
     total = lambda x: lax.scan(lambda c, a: (c * 1.5 + a, c), x, v)[0]
@@ -112,6 +117,7 @@ def test_within_loops_branches_and_calls():
     assert operands(jit(lambda x: lax.scan(lambda c, a: (lax.sin(a) + c, c), x, v)), X[0]) == 2
 
 
+@pytest.mark.forbidden("disable_jit")
 def test_an_array_that_was_deleted_or_given_up():
     v = array(10, 20, 30)
     f = jit(lambda x: x + v, donate_argnums=0)

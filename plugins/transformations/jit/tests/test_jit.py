@@ -118,6 +118,7 @@ def test_weak_types_survive():
     assert (f(1.0) + np.ones(2, "f2")).dtype == np.float16
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_an_explicit_double_stays_one():
     x = lax.full((3,), 1, "float64")
     assert rb.jit(lambda x: x * 2)(x).dtype == np.float64

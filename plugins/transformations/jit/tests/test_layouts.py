@@ -207,6 +207,7 @@ def test_results_lie_as_asked(order):
     assert f.lower(HOST).compile().output_formats == asked
 
 
+@pytest.mark.forbidden("explicit_x64_dtypes")
 def test_each_dtype_is_read_and_copied():
     for name in ("bool", "int8", "uint16", "float16", "float64", "complex64", "complex128"):
         host = np.arange(6).reshape(2, 3).astype(name)
