@@ -116,7 +116,7 @@ DIFFERING = {name for line in DIFFERENCES for name in line["functions"]}
 
 
 @functools.cache
-def differences(of_all=False):
+def differences(of_all):
     """What differs: ``(function, call, what, text)``; and how many calls were compared.
 
     Args:
@@ -150,7 +150,7 @@ def test_generated_calls_give_what_they_give_in_jax(of_all, least):
 
 @pytest.mark.filterwarnings("ignore")
 def test_no_explanation_is_left_over():
-    found, _ = differences()
+    found, _ = differences(False)
     used = {(name, what) for name, _, what, _ in found}
     for line in DIFFERENCES:
         assert line["reason"].endswith("."), line

@@ -169,7 +169,7 @@ class ProgramCache:
         removed = 0
         for path, _, _ in self._files():
             with suppressed(OSError):
-                path.unlink()
+                os.unlink(path)
                 removed += 1
         return removed
 
@@ -259,17 +259,22 @@ class ProgramCache:
         with suppressed(OSError):
             os.utime(self._path(key))  # used just now: the last to be removed
 
-    def _files(self) -> list[tuple[Any, ...]]:
-        """Return (path, size, time of last use) of every entry; removes what dead processes left behind."""
+    def _files(self) -> list[tuple[str, int, int]]:
+        """Return (path, size, time of last use) of every entry; removes what dead processes left behind.
+
+        There may be tens of thousands, so paths stay texts.
+        """
         found, now, ending = [], time.time(), self._ending()
         with suppressed(OSError), os.scandir(self.folder) as listing:
             for item in listing:
-                with suppressed(OSError):
+                try:
                     status = item.stat(follow_symlinks=False)
                     if item.name.endswith(ending):
-                        found.append((Path(item.path), status.st_size, status.st_mtime_ns))
+                        found.append((item.path, status.st_size, status.st_mtime_ns))
                     elif item.name.startswith(TEMPORARY) and now - status.st_mtime > STALE_SECONDS:
                         os.unlink(item.path)
+                except OSError as error:
+                    raise_if_of_handler(error)
         return found
 
     def _make_room(self, written: int) -> None:
@@ -290,7 +295,7 @@ class ProgramCache:
                 if total <= goal:
                     break
                 with suppressed(OSError):
-                    path.unlink()
+                    os.unlink(path)
                 total -= size
             with suppressed(OSError):
                 (self.folder / COUNTED).touch(mode=0o600)
