@@ -104,3 +104,11 @@ def test_limits_and_what_is_as_small_as_its_arguments(name):
         found = getattr(special, name)(*map(rnp.asarray, np.array(arguments).T))
         assert np.isnan(special.polygamma(2, np.nan)) and float(special.polygamma(1, INF)) == 0
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "jit")
+def test_a_slope_that_overflows_is_infinite_with_its_sign():
+    slope = rb.grad(special.i1)
+    for f in (slope, rb.jit(slope)):
+        assert f(100.0) == f(-100.0) == INF

@@ -88,7 +88,10 @@ bessel_i1 = define(
 
 
 def _by_argument(x, out):
-    """``i1(x) / x``, of small numbers by its series (DLMF 10.25.2)."""
+    """``i1(x) / x``, of small numbers by its series (DLMF 10.25.2); 0 where ``i1`` is infinite, as what it is
+    taken from is too.
+    """
+    out = choose(lax.abs(out) == math.inf, 0.0 * x, out)
     near = lax.abs(x) < 1.0
     small = choose(near, x, 0.0 * x)
     factors = [0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(10)]
