@@ -285,3 +285,11 @@ def test_unroll_is_whole():
         with pytest.raises(TypeError, match=r"fori_loop of .*unroll must be an integer, got"):
             lax.fori_loop(0, 2, lambda i, c: c, 0.0, unroll=wrong)
     assert float(lax.fori_loop(0, 3, lambda i, c: lax.add(c, 1.0), 0.0, unroll=True)) == 3
+
+
+def test_reverse_is_true_or_false():
+    for wrong in ({}, "no"):
+        with pytest.raises(TypeError, match=r"scan of .*: reverse must be True or False, got (dict|str)"):
+            lax.scan(lambda c, x: (c, x), 0.0, X, reverse=wrong)
+    last, _ = lax.scan(lambda c, x: (x, None), X[1], X, reverse=np.True_)
+    assert float(last) == X[0]

@@ -22,7 +22,7 @@ from rabbet.lax.values import convert_element_type, with_weak_type
 from rabbet.messages.function_names import describe_function, named_like
 from rabbet.primitives import logic, loops, scans, zeros
 from rabbet.program.avals import ShapeDtypeStruct
-from rabbet.program.dimensions import whole_number
+from rabbet.program.dimensions import flag, whole_number
 from rabbet.program.sharded_types import joined_over
 from rabbet.runtime.arrays.values import array_or_tracer
 from rabbet.trace.cells import Cell, Threading
@@ -262,6 +262,8 @@ def named_scan(
         unroll = whole_number(f"{what} of {describe_function(f)}", "unroll", unroll)
     if unroll < 0:
         raise ValueError(f"{what} of {describe_function(f)}: unroll must not be negative, got {unroll}")
+    if type(reverse) is not bool:
+        reverse = flag(f"{what} of {describe_function(f)}", "reverse", reverse)
     init_leaves, init_tree = flat_operands(init)
     if any(isinstance(x, Cell) for x in tree.leaves(xs)):
         f, xs, length = _over_cells(f, xs, length, what)
@@ -286,7 +288,7 @@ def named_scan(
         (contents, last), ys = named_scan(what, named_like(threaded, f), start, xs, n, reverse, unroll)
         threading.leave(contents)
         return last, ys
-    how = {"length": n, "reverse": bool(reverse), "unroll": n if unroll is True else max(unroll, 1)}
+    how = {"length": n, "reverse": reverse, "unroll": n if unroll is True else max(unroll, 1)}
     make = lambda: scans.scan.op(jaxpr=body.program, consts=len(body.consts), carry=len(leaves), **how)
     outs = body.held((body.program, *how.values()), make)(*body.consts, *leaves, *x_leaves)
     outs = handed_on(body, leaves, outs)

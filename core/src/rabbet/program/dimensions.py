@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from rabbet.typing import Value
 
@@ -84,6 +86,31 @@ def whole_number(who: str, what: str, value: Any) -> int:
     if not hasattr(type(value), "__index__"):
         raise TypeError(f"{who}: {what} must be an integer, got {type(value).__name__} {value!r:.60}")
     return operator.index(value)
+
+
+def flag(who: str, what: str, value: Any) -> bool:
+    """An argument that switches something, as a bool.
+
+    Args:
+      who: the function, for the message.
+      what: the argument.
+      value: a bool or a number, also one of NumPy's or an array of one element, or None, which is False.
+
+    Raises:
+      TypeError: for anything else, such as a text: ``"no"`` would switch it on.
+
+    Example:
+      >>> from rabbet.extend.shapes import flag
+      >>> flag("take_rows", "in_order", np.True_)
+      True
+      >>> flag("take_rows", "in_order", "no")
+      Traceback (most recent call last):
+        ...
+      TypeError: take_rows: in_order must be True or False, got str 'no'
+    """
+    if value is None or isinstance(value, (int, float, np.generic, np.ndarray)) or hasattr(value, "aval"):
+        return bool(value)
+    raise TypeError(f"{who}: {what} must be True or False, got {type(value).__name__} {value!r:.60}")
 
 
 def reach_of(item: Any, size: Any) -> Any:

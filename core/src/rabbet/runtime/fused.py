@@ -111,6 +111,12 @@ def fused(function: Any = None, *, static: Any = ()) -> Any:
 
     def at_once(args: Any, kwargs: Any) -> Any:
         """Operation by operation; values on the way may be what ``debug_nans`` looks for."""
+        for name in kwargs:
+            if name in static and isinstance(kwargs[name], (dict, set)):
+                raise TypeError(
+                    f"{function.__name__}: {name} is an option, which chooses what is computed; it "
+                    f"can be no {type(kwargs[name]).__name__}, got {kwargs[name]!r:.60}"
+                )
         try:
             return function(*args, **kwargs)
         except FloatingPointError as error:

@@ -125,3 +125,8 @@ MESSAGES = [
 def test_messages(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_antialias_is_true_or_false():
+    with pytest.raises(TypeError, match="resize: antialias must be True or False, got dict"):
+        image.resize(PICTURE, (2, 2), "linear", antialias={})

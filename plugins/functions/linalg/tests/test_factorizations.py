@@ -113,8 +113,9 @@ def test_what_is_not_square_is_refused(name):
     function = getattr(lax.linalg, name)
     with pytest.raises(ValueError, match=rf"{name} takes square matrices, .* got f32\[2,3\]"):
         function(lax.full((2, 3), 1.0))
-    with pytest.raises(TypeError, match=rf"{name} takes floating or complex arrays, got i32\[2,2\]"):
-        function(lax.full((2, 2), 1))
+    if name != "cholesky":  # which makes floats of integers
+        with pytest.raises(TypeError, match=rf"{name} takes floating or complex arrays, got i32\[2,2\]"):
+            function(lax.full((2, 2), 1))
 
 
 @pytest.mark.narrow
@@ -145,3 +146,12 @@ def test_factors_come_as_a_list(dtype):
         assert {out.dtype for out in reduced} == {np.dtype(dtype)}
     (form,) = lax.linalg.schur(x, compute_schur_vectors=False)
     assert form.shape == (3, 3)
+
+
+def test_a_cholesky_factor_of_integers_is_of_floats():
+    whole = np.array([[4, 2], [2, 2]])
+    for dtype in ("int32", "uint8"):
+        found = lax.linalg.cholesky(whole.astype(dtype))
+        assert found.dtype == "float32"
+        np.testing.assert_allclose(found, [[2, 0], [1, 1]], rtol=1e-6)
+    np.testing.assert_array_equal(lax.linalg.cholesky(np.eye(2, dtype=bool)), np.eye(2))

@@ -157,3 +157,40 @@ def test_integers_beside_numbers_have_the_dtype_of_python_floats(name):
 def test_hard_tanh_of_unsigned_integers():
     found = nn.hard_tanh(rnp.array([0, 1, 7], "uint32"))
     assert found.dtype == np.uint32 and found.tolist() == [0, 1, 1]
+
+
+Z = np.array([1 + 2j, -1 + 1j, 7 - 1j, -4, 1 - 1j, 0.5 - 3j], "c8")
+ORDERED = {
+    "relu": lambda z: z if z.real > 0 else 0,
+    "relu6": lambda z: 0 if z.real < 0 else 6 if z.real > 6 else z,
+    "elu": lambda z: z if z.real > 0 else np.expm1(z),
+    "celu": lambda z: z if z.real > 0 else np.expm1(z),
+    "selu": lambda z: SCALE * (z if z.real > 0 else ALPHA * np.expm1(z)),
+    "leaky_relu": lambda z: z if z.real > 0 else 0.01 * z,
+    "soft_sign": lambda z: z / (1 + abs(z)),
+    "squareplus": lambda z: (z + np.sqrt(z**2 + 4)) / 2,
+    "hard_sigmoid": lambda z: ORDERED["relu6"](z + 3) / 6,
+    "hard_silu": lambda z: z * ORDERED["relu6"](z + 3) / 6,
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_complex_numbers_are_ordered_by_their_real_part(name):
+    found = np.asarray(getattr(nn, name)(Z))
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found, [ORDERED[name](complex(z)) for z in Z], rtol=2e-6, atol=1e-6)
+
+
+def test_equal_real_parts_are_ordered_by_the_imaginary_ones():
+    at_one, at_minus_one = np.array([1 + 2j, 1 - 1j], "c8"), np.array([-1 + 1j, -1 - 2j], "c8")
+    assert nn.hard_tanh(at_one).tolist() == [1, 1 - 1j]
+    assert nn.hard_tanh(at_minus_one).tolist() == [-1 + 1j, -1]
+    assert nn.sparse_plus(at_one).tolist() == [1 + 2j, 0.75 - 1j]
+    assert nn.sparse_plus(at_minus_one).tolist() == [-0.25, 0]
+
+
+@pytest.mark.narrow
+def test_booleans_are_integers_beside_numbers():
+    for name in ("relu", "hard_tanh"):
+        found = getattr(nn, name)(np.array([True, False]))
+        assert found.dtype == "int32" and found.weak_type and found.tolist() == [1, 0]

@@ -85,6 +85,7 @@ def test_the_gradient_of_the_energy_of_a_spectrum():
         (lambda: rnp.fft.fft(REAL, norm="unit"), ValueError, "norm must be None, 'backward'"),
         (lambda: rnp.fft.fft([1.0, 2.0]), TypeError, "fft takes arrays and numbers, got a list"),
         (lambda: rnp.fft.fftfreq(2.5), TypeError, "fftfreq: n must be an int"),
+        (lambda: rnp.fft.rfftfreq(4, dtype=int), TypeError, "rfftfreq: dtype must be a float dtype"),
     ],
 )  # fmt: skip
 def test_messages(call, error, words):

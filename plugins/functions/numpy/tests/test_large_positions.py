@@ -35,6 +35,24 @@ def test_elements_are_read_there():
     assert rb.eval_shape(lambda x: (x[-1], x[N - 1], x[N - 3 :]), LARGE)[2].shape == (3,)
 
 
+PLACE = rb.ShapeDtypeStruct((), "int32")
+PLACES = rb.ShapeDtypeStruct((2,), "int32")
+MOVED = {
+    "insert": (lambda x, at: rnp.insert(x, at, 1), PLACE, N + 1),
+    "insert several": (lambda x, at: rnp.insert(x, at, 1), PLACES, N + 2),
+    "delete": (lambda x, at: rnp.delete(x, at, assume_unique_indices=True), PLACES, N - 2),
+    "roll": (lambda x, step: rnp.roll(x, step), PLACE, N),
+    "repeat": (lambda x, n: rnp.repeat(x, n, total_repeat_length=N + 1), PLACE, N + 1),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_elements_are_moved_there(name):
+    """By places that are computed."""
+    call, places, size = MOVED[name]
+    assert rb.eval_shape(call, LARGE, places).shape == (size,)
+
+
 REFUSED = [
     lambda x: lax.argmax(x, 0, "int32"),
     lambda x: rnp.argsort(x, dtype="int32"),

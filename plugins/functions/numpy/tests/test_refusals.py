@@ -152,3 +152,11 @@ def test_the_dtype_of_a_result_obeys_strict_promotion():
         for given in (("float32", "int32"), ("int32", 1.5)):
             with pytest.raises(TypePromotionError, match="no implicit promotion"):
                 rnp.result_type(*given)
+
+
+@pytest.mark.needs("eval_shape")
+def test_an_option_is_no_dict():
+    for call in (lambda x: rnp.sum(x, keepdims={}), lambda x: rnp.sort(x, descending={"a": 1})):
+        for run in (call, lambda x, call=call: rb.eval_shape(call, x)):
+            with pytest.raises(TypeError, match=r"(sum: keepdims|sort: descending) is an option.* no dict"):
+                run(np.ones(3, "float32"))

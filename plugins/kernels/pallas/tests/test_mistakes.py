@@ -128,6 +128,8 @@ def test_fields_of_a_grid_are_checked_where_they_are_given():
                 make(**fields)
     with pytest.raises(TypeError, match=r"num_scalar_prefetch must be an integer, got float 1\.5"):
         tpu.PrefetchScalarGridSpec(1.5)
+    with pytest.raises(TypeError, match=r"input_output_aliases must be a dict \{operand: result\}, got None"):
+        pl.pallas_call(copy, OUT, input_output_aliases=None)
     for ins, outs in (([None], ROWS), ([ROWS], None)):
         with pytest.raises(ValueError, match=r"_specs(\[0\])? is None\n  to fix: a BlockSpec; BlockSpec\(\)"):
             pl.pallas_call(copy, OUT, grid=2, in_specs=ins, out_specs=outs)(X)

@@ -167,3 +167,15 @@ def test_the_rule_is_found_inside_a_call_and_under_other_levels():
 def test_names_of_static_arguments_are_texts():
     with pytest.raises(TypeError, match="nondiff_argnames must be names, got 7"):
         rb.custom_rules(lambda x: x, nondiff_argnames=(7, 9))
+
+
+def test_positions_of_static_arguments_are_whole_numbers_among_the_arguments():
+    with pytest.raises(TypeError, match=r"nondiff_argnums must be an integer, got float 1\.0"):
+        rb.custom_rules(lambda x: x, nondiff_argnums=(1.0,))
+    for outside in (7, (-5,)):
+        f = rb.custom_rules(lambda x, n: lax.mul(x, n), nondiff_argnums=outside)
+        f.def_rule("enclose")(lambda n, x: x)
+        with pytest.raises(
+            IndexError, match=r"called with 2 arguments, and nondiff_argnums lists .*\[(7|-5)\]"
+        ):
+            enclose(lambda x, f=f: f(x, 2.0))((0.0, 1.0))

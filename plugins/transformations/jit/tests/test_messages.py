@@ -316,3 +316,12 @@ def test_an_error_of_the_user_has_no_error_of_ours_in_front(x):
     with pytest.raises(ZeroDivisionError) as caught:
         rb.jit(lambda x: 1 / 0)(x)
     assert caught.value.__context__ is None
+
+
+def test_keep_unused_is_true_or_false():
+    for wrong in ({}, "no"):
+        with pytest.raises(
+            TypeError, match=r"jit of neg .*: keep_unused must be True or False, got (dict|str)"
+        ):
+            rb.jit(lax.neg, keep_unused=wrong)
+    assert rb.jit(lax.neg, keep_unused=np.True_)(1.0) == -1.0

@@ -2,6 +2,8 @@
 
 import functools
 import operator
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from rabbet import Array, lax, tree
@@ -27,11 +29,13 @@ from rabbet_pallas.primitive import pallas_call as pallas_call_p
 from rabbet_pallas.references import Ref
 from rabbet_pallas.scopes import is_memory, scratch_of
 
+NO_ALIASES = MappingProxyType({})
+
 
 @folded
 def pallas_call(
     kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block_spec, out_specs=no_block_spec,
-    scratch_shapes=(), input_output_aliases=None, debug=False, interpret=False, name=None,
+    scratch_shapes=(), input_output_aliases=NO_ALIASES, debug=False, interpret=False, name=None,
     compiler_params=None, cost_estimate=None, metadata=None,
 ):  # fmt: skip
     """A function of arrays that runs a kernel for each program of a grid.
@@ -75,6 +79,11 @@ def pallas_call(
       Array([ 0,  2,  4,  6,  8, 10], dtype=int32)
     """
     called = name or name_of(kernel)
+    if not isinstance(input_output_aliases, Mapping):
+        raise TypeError(
+            f"kernel {called!r}: input_output_aliases must be a dict {{operand: result}}, got "
+            f"{input_output_aliases!r:.60}\n  to fix: leave it out where nothing shares memory"
+        )
     if grid_spec is None:
         check_fields(f"kernel {called!r}", grid, in_specs, scratch_shapes)
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
@@ -94,7 +103,7 @@ def pallas_call(
 
     @folded
     def wrapped(*args):
-        return Tracing(kernel, called, out_shape, grid_spec, input_output_aliases or {}, options).run(args)
+        return Tracing(kernel, called, out_shape, grid_spec, input_output_aliases, options).run(args)
 
     wrapped.__name__ = wrapped.__qualname__ = called
     return wrapped

@@ -9,6 +9,7 @@ import inspect
 
 from rabbet import tree
 from rabbet.extend.functions import array_or_tracer, describe_function, folded, is_evaluating
+from rabbet.extend.shapes import whole_number
 from rabbet.extend.transform import Tracer
 from rabbet.extend.wrapping import wraps
 
@@ -42,19 +43,17 @@ class RuledFunction:
             raise TypeError(f"{type(self).__name__} takes a function, got {type(fun).__name__}: {fun!r:.60}")
         wraps(fun)(self)
         self.fun = fun
-        self.nondiff_argnums = (
-            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        )
+        what = f"{type(self).__name__} of {describe_function(fun)}"
+        numbers = () if nondiff_argnums is None else nondiff_argnums
+        numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        self.nondiff_argnums = tuple([whole_number(what, "nondiff_argnums", n) for n in numbers])
         self.nondiff_argnames = (
             (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         )
 
         for name in self.nondiff_argnames:
             if not isinstance(name, str):
-                raise TypeError(
-                    f"{type(self).__name__} of {describe_function(fun)}: nondiff_argnames must be names, got "
-                    f"{name!r:.60}"
-                )
+                raise TypeError(f"{what}: nondiff_argnames must be names, got {name!r:.60}")
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -87,6 +86,12 @@ class RuledFunction:
         return bound.args
 
     def _static(self, count):
+        outside = [n for n in self.nondiff_argnums if not -count <= n < count]
+        if outside:
+            raise IndexError(
+                f"{describe_function(self.fun)} is called with {count} arguments, and nondiff_argnums lists "
+                f"the positions {outside}"
+            )
         numbers = {n % count for n in self.nondiff_argnums}
         if self.nondiff_argnames:
             names = list(inspect.signature(self.fun).parameters)

@@ -272,13 +272,10 @@ def _with_specs(who, function, inputs, pspecs):
         return node is None or isinstance(node, PartitionSpec)
 
     specs = tree.broadcast_prefix(pspecs, inputs, is_spec, names=(f"{who}: pspecs", "the inputs"))
+    if any(spec is None for spec in specs):
+        raise ValueError(f"{who}: None in pspecs; PartitionSpec() says that devices hold the whole array")
     leaves, structure = tree.flatten(inputs)
-    return structure.unflatten(
-        [
-            function(x, PartitionSpec() if spec is None else spec)
-            for x, spec in zip(leaves, specs, strict=True)
-        ]
-    )
+    return structure.unflatten([function(x, spec) for x, spec in zip(leaves, specs, strict=True)])
 
 
 def local_mesh(mesh):

@@ -62,8 +62,10 @@ for same_in_32_bits in (
         utils.assert_equal(same_in_32_bits)
 
 out = utils.host_local_array_to_global_array(
-    {"x": np.arange(4.0) + me, "n": f32(7)}, mesh, {"x": P("p"), "n": None}
+    {"x": np.arange(4.0) + me, "n": f32(7)}, mesh, {"x": P("p"), "n": P()}
 )
+with pytest.raises(ValueError, match="global_array: None in pspecs"):
+    utils.host_local_array_to_global_array({"x": np.arange(4.0)}, mesh, {"x": None})
 assert out["x"].shape == (8,) and out["n"].shape == (1,) and out["n"].is_fully_replicated
 back = utils.global_array_to_host_local_array(out, mesh, {"x": P("p"), "n": P()})
 np.testing.assert_array_equal(back["x"], np.arange(4.0) + me)

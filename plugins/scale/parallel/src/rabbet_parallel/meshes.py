@@ -200,6 +200,8 @@ class AbstractMesh(_Axes):
     def __init__(
         self, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *, abstract_device: Any = None
     ) -> None:
+        if isinstance(axis_names, (dict, set)):
+            raise TypeError(f"AbstractMesh: axis_names must be a tuple of names, got {axis_names!r:.60}")
         self.abstract_device = abstract_device
         self.axis_names = checked_names(axis_names)
         self.axis_sizes = tuple([int(n) for n in axis_sizes])

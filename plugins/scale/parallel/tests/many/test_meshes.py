@@ -246,3 +246,9 @@ def test_what_a_mesh_is_made_of():
         mesh_utils.create_device_mesh((2,), devices=(7, 9))
     with pytest.raises(TypeError, match=r"an element of mesh_shape must be an integer, got float 2\.5"):
         mesh_utils.create_device_mesh((2.5,), devices=rb.devices()[:2])
+
+
+def test_names_of_an_abstract_mesh_have_an_order():
+    for unordered in ({"x": 2}, {"x"}):
+        with pytest.raises(TypeError, match="AbstractMesh: axis_names must be a tuple of names, got"):
+            rb.sharding.AbstractMesh((2,), unordered)

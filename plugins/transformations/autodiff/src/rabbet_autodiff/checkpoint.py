@@ -49,7 +49,6 @@ def checkpoint(
     policy: Callable[..., Any] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: Any = (),
-    concrete: bool = False,
 ) -> Callable[..., Any]:
     """Make reverse mode compute the intermediate values of a function again, instead of keeping them.
 
@@ -65,7 +64,6 @@ def checkpoint(
         ``(primitive, *avals, **params) -> bool``.
       static_argnums, static_argnames: arguments that are not traced, by position or name; they should be
         hashable.
-      concrete: accepted for old programs, without effect.
 
     Returns:
       a function of the same arguments. Without ``fun``, a decorator.
@@ -81,7 +79,7 @@ def checkpoint(
     if fun is None:
         return functools.partial(
             checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
-            static_argnames=static_argnames, concrete=concrete,
+            static_argnames=static_argnames,
         )  # fmt: skip
     if not callable(fun):
         raise TypeError(f"checkpoint takes a function, got {type(fun).__name__}: {fun!r:.60}")

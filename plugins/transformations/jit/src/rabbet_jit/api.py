@@ -21,6 +21,7 @@ from rabbet.extend.functions import (
 )
 from rabbet.extend.passes import consts_as_inputs
 from rabbet.extend.primitive import call_op
+from rabbet.extend.shapes import flag
 from rabbet.extend.sharding import bring_to, device_group
 from rabbet.extend.transform import bind_axes, bound_axes, typeof
 from rabbet.extend.wrapping import wraps
@@ -60,7 +61,6 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     inline: Any = False,
-    abstracted_axes: Any = None,
     compiler_options: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -103,7 +103,6 @@ def jit(
     if fun is None:
         options = {name: value for name, value in locals().items() if name != "fun"}
         return functools.partial(jit, **options)
-    not_yet("jit", abstracted_axes=abstracted_axes)
     if device is None and backend is not None:
         device = devices(backend)[0]
     device, layouts, said = the_places(as_device(device), in_shardings, out_shardings)
@@ -111,6 +110,8 @@ def jit(
         raise TypeError(f"jit takes a function, got {type(fun).__name__}: {fun!r:.60}")
     if not isinstance(inline, (bool, enum.Enum)):  # an enum: rb.Inline
         raise ValueError(f"jit of {describe_function(fun)}: inline must be True or False, got {inline!r:.60}")
+    if type(keep_unused) is not bool:
+        keep_unused = flag(f"jit of {describe_function(fun)}", "keep_unused", keep_unused)
     statics = Statics(fun, static_argnums, static_argnames)
     donated = Statics(fun, donate_argnums, donate_argnames)
     both = set(statics.numbers) & set(donated.numbers) or set(statics.names) & set(donated.names)
@@ -152,15 +153,6 @@ def the_places(device: Device | None, ins: Any, outs: Any) -> tuple[Device | Lay
     if not over_several((ins, outs)):
         return next(iter(named), (None,))[0], None, Layouts(ins, outs)
     return None, Layouts(ins, outs), None
-
-
-def not_yet(what: str, **arguments: Any) -> None:
-    """Refuse arguments of JAX's signature that nothing stands behind yet."""
-    for name, value in arguments.items():
-        if value is not None:
-            raise NotImplementedError(
-                f"{what}: {name} is not supported in this version, leave it out; got {value!r:.60}"
-            )
 
 
 @folded
@@ -405,7 +397,6 @@ def make_jaxpr(
     static_argnums: int | Sequence[int] = (),
     axis_env: Any = None,
     return_shape: bool = False,
-    abstracted_axes: Any = None,
 ) -> Callable[..., Any]:
     """A function that returns the program of ``fun`` for given arguments instead of running it.
 
@@ -421,7 +412,6 @@ def make_jaxpr(
           b:f32[] = mul a 2.0:f32[]
         in (b,) }
     """
-    not_yet("make_jaxpr", abstracted_axes=abstracted_axes)
     jitted = jit(fun, static_argnums=static_argnums)
 
     @wraps(fun)

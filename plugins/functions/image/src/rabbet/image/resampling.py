@@ -14,6 +14,7 @@ import numpy as np
 import rabbet.numpy as rnp
 from rabbet import dtypes, lax
 from rabbet.extend.functions import fused
+from rabbet.extend.shapes import flag
 from rabbet.extend.transform import typeof
 from rabbet.image.kernels import KERNELS, ResizeMethod, cubic, method_of
 
@@ -159,7 +160,8 @@ def scale_and_translate(
             raise ValueError(
                 f"scale_and_translate: {name} must be a vector of {len(dims)}, got {x.aval.str_short()}"
             )
-    return resampled(image, scale, translation, shape, dims, method, bool(antialias), precision)
+    wide = flag("scale_and_translate", "antialias", antialias)
+    return resampled(image, scale, translation, shape, dims, method, wide, precision)
 
 
 @fused(static=("shape", "dims", "method", "antialias", "precision"))
@@ -230,7 +232,7 @@ def resize(
         shape,
         dims,
         method,
-        bool(antialias),
+        flag("resize", "antialias", antialias),
         precision,
     )
 

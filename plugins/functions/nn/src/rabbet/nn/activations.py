@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rabbet.typing import Value
 
 ARRAYS = frozenset((Array, Tracer))
+ORDERS = {"greater": lax.gt, "greater_equal": lax.ge, "less": lax.lt, "less_equal": lax.le}
 
 
 def as_array(name, x):
@@ -47,11 +48,23 @@ def as_float(name, x, weak=True, *, with_number=False):
     return with_weak_type(x, weak, dtypes.scalar_dtype(float))
 
 
+def as_integer(x):
+    """Booleans as beside a Python integer, in its weak dtype; another array as it is."""
+    return with_weak_type(x, True, dtypes.scalar_dtype(int)) if dtypes.kind(x.dtype) == "b" else x
+
+
+def compared(order, x, y):
+    """Where ``x`` is in an order to the number ``y``; complex numbers by their real part, then their
+    imaginary part, as in NumPy.
+    """
+    return getattr(rnp, order)(x, y) if dtypes.kind(x.dtype) == "c" else ORDERS[order](x, y)
+
+
 def positive_part(x):
     """``max(x, 0)``, NaN where ``x`` is, with derivative 0 at 0 and there: a selection, where a maximum would
     share the derivative between its two sides.
     """
-    return lax.select(lax.gt(x, 0), x, lax.max(lax.stop_gradient(x), 0))
+    return lax.select(compared("greater", x, 0), x, lax.max(lax.stop_gradient(x), 0))
 
 
 @fused
@@ -66,7 +79,7 @@ def relu(x: Value) -> Value:
       Array([0., 2.], dtype=float32)
     """
     x = as_array("relu", x)
-    return positive_part(x if dtypes.kind(x.dtype) != "b" else lax.convert_element_type(x, int))
+    return positive_part(as_integer(x))
 
 
 @fused
@@ -78,7 +91,7 @@ def relu6(x: Value) -> Value:
       Array([0., 2., 6.], dtype=float32)
     """
     x = as_float("relu6", x, with_number=True)
-    return lax.select(lax.lt(x, 6), positive_part(x), lax.min(lax.stop_gradient(x), 6))
+    return lax.select(compared("less", x, 6), positive_part(x), lax.min(lax.stop_gradient(x), 6))
 
 
 def sigmoid(x: Value) -> Value:
@@ -154,7 +167,7 @@ def soft_sign(x: Value) -> Value:
     if is_half(x):
         return half_activation(x, function="soft_sign")
     if dtypes.kind(x.dtype) == "c":
-        return lax.div(x, lax.add(lax.abs(x), 1.0))
+        return rnp.divide(x, lax.add(lax.abs(x), 1.0))
     far = lax.gt(lax.abs(x), 1.0)
     beyond = lax.mul(lax.sign(x), lax.sub(1.0, lax.div(1.0, lax.add(lax.abs(x), 1.0))))
     near = lax.select(far, lax.full_like(x, 0), x)
@@ -233,9 +246,10 @@ def exponential_below_zero(x, scale, rate=None):
     """``x`` above zero, ``scale * (exp(x / rate) - 1)`` below. The exponential sees no positive ``x``, so
     it never overflows.
     """
-    below = lax.select(lax.gt(x, 0.0), lax.full_like(x, 0), x)
+    positive = compared("greater", x, 0.0)
+    below = lax.select(positive, lax.full_like(x, 0), x)
     below = below if rate is None else rnp.divide(below, rate)
-    return rnp.where(lax.gt(x, 0.0), x, rnp.multiply(scale, lax.expm1(below)))
+    return rnp.where(positive, x, rnp.multiply(scale, lax.expm1(below)))
 
 
 @fused
@@ -283,7 +297,7 @@ def leaky_relu(x: Value, negative_slope: Value = 0.01) -> Value:
       Array([-0.01,  2.  ], dtype=float32)
     """
     x = as_float("leaky_relu", x, with_number=True)
-    return rnp.where(lax.ge(x, 0.0), x, rnp.multiply(negative_slope, x))
+    return rnp.where(compared("greater_equal", x, 0.0), x, rnp.multiply(negative_slope, x))
 
 
 @fused
@@ -294,13 +308,12 @@ def hard_tanh(x: Value) -> Value:
       >>> nn.hard_tanh(rnp.array([-3.0, 0.5, 3.0]))
       Array([-1. ,  0.5,  1. ], dtype=float32)
     """
-    x = as_array("hard_tanh", x)
-    if x.dtype == bool:
-        x = lax.convert_element_type(x, "int32")
+    x = as_integer(as_array("hard_tanh", x))
     one = lax.full_like(x, 1)
     if dtypes.kind(x.dtype) == "u":
         return lax.min(x, one)
-    return lax.select(lax.gt(x, 1), one, lax.select(lax.lt(x, -1), lax.neg(one), x))
+    above, below = compared("greater", x, 1), compared("less", x, -1)
+    return lax.select(above, one, lax.select(below, lax.neg(one), x))
 
 
 @fused
@@ -346,6 +359,8 @@ def squareplus(x: Value, b: Value = 4.0) -> Value:
     if is_half(x):
         wide = squareplus(lax.convert_element_type(x, "float32"), b)
         return lax.convert_element_type(wide, dtypes.result_type(x, b))
+    if dtypes.kind(x.dtype) == "c":
+        return rnp.multiply(rnp.add(x, lax.sqrt(rnp.add(lax.square(x), b))), 0.5)
     large = rnp.greater(lax.abs(x), 1)
     size = lax.abs(rnp.where(large, x, 1))
     share = rnp.multiply(b, lax.square(lax.div(1.0, size)))  # the square of the size may be infinite
@@ -368,6 +383,10 @@ def sparse_plus(x: Value) -> Value:
     x = as_float("sparse_plus", x, with_number=True)
     if is_half(x):
         return half_activation(x, function="sparse_plus")
+    if dtypes.kind(x.dtype) == "c":
+        between = lax.mul(lax.square(lax.add(x, 1.0)), 0.25)
+        positive = rnp.where(rnp.greater_equal(x, 1.0), x, between)
+        return rnp.where(rnp.less_equal(x, -1.0), 0, positive)
     inside = lax.select(lax.ge(lax.abs(x), 1.0), lax.full_like(x, 1), x)  # the square may be infinite
     between = lax.mul(lax.square(lax.add(inside, 1.0)), 0.25)
     return lax.select(lax.le(x, -1.0), lax.full_like(x, 0), lax.select(lax.ge(x, 1.0), x, between))

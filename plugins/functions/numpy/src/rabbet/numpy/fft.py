@@ -370,6 +370,8 @@ def frequencies(name: str, n: int, d: float, dtype: Any, numbers: Callable[..., 
     if n < 1:
         raise ValueError(f"{name}: n must be at least 1, got {n}")
     dtype = default_float() if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(dtype) not in "fc":
+        raise DTypeError(f"{name}: dtype must be a float dtype, got {dtype.name}")
     whole = asarray(numbers(n), dtype)
     return lax.div(whole, lax.mul(lax.convert_element_type(d, dtype), float(n)))
 

@@ -21,7 +21,7 @@ def cholesky(x: Value, *, symmetrize_input: bool = True) -> Value:
     """The Cholesky factor of a Hermitian positive definite matrix: lower triangular ``l``, ``x = l l^H``.
 
     Args:
-      x: of shape ``(..., n, n)``, floating or complex.
+      x: of shape ``(..., n, n)``, floating or complex; integers are made floats.
       symmetrize_input: True: the mean of ``x`` and its adjoint is used, so that derivatives are Hermitian.
         False: only the lower triangle is read.
 
@@ -33,8 +33,8 @@ def cholesky(x: Value, *, symmetrize_input: bool = True) -> Value:
       Array([[2., 0.],
              [1., 1.]], dtype=float32)
     """
-    matrices.square_matrices("cholesky", typeof(x))
     x = matrices.in_floats(x)
+    matrices.square_matrices("cholesky", typeof(x))
     return primitives.cholesky.cholesky(symmetrized(x) if symmetrize_input else x)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rabbet import dtypes, lax
 from rabbet.errors import DTypeError, ShapeError
 from rabbet.extend.functions import fused
@@ -18,6 +16,7 @@ from rabbet.numpy.support.arguments import (
     axis_of,
     check,
     comparison_dtype,
+    index_dtype,
     integer_dtype,
     kind_of,
     place_dtype,
@@ -25,7 +24,7 @@ from rabbet.numpy.support.arguments import (
 )
 
 if TYPE_CHECKING:
-    from rabbet.typing import DType, DTypeLike, Value
+    from rabbet.typing import DTypeLike, Value
 
 
 def lined_up(name: str, a: Value, axis: int | None) -> tuple[Value, int]:
@@ -252,11 +251,6 @@ def searchsorted(
     if sorter is not None:
         a = a[sorter]
     return bisected(a, v, side)
-
-
-def index_dtype(n: int) -> DType:
-    """The dtype of places among ``n``: int32 while these fit, also where ``int`` is int64, as in JAX."""
-    return np.dtype("int32" if n <= np.iinfo("int32").max else "int64")
 
 
 def bisected(a: Value, v: Value, side: str) -> Value:

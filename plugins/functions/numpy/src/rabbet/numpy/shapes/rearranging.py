@@ -16,7 +16,16 @@ from rabbet.numpy.indexing.searching import looked_at
 from rabbet.numpy.reductions.reducing import spread_to
 from rabbet.numpy.shapes.joining import concatenate
 from rabbet.numpy.shapes.reshaping import array_of, ravel
-from rabbet.numpy.support.arguments import as_array, axes_of, axis_of, check, kind_of, shape_of, weak_by
+from rabbet.numpy.support.arguments import (
+    as_array,
+    axes_of,
+    axis_of,
+    check,
+    index_dtype,
+    kind_of,
+    shape_of,
+    weak_by,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +165,9 @@ def rolled_by_array(a: Value, shift: Value, axis: int | Sequence[int]) -> Value:
         n = a.shape[at]
         if n:
             twice = lax.concatenate([a, a], at)
-            start = n - lax.convert_element_type(step % n, "int32")
+            dtype = index_dtype(2 * n)
+            step = step if dtype == "int32" else lax.convert_element_type(step, dtype)
+            start = n - lax.convert_element_type(step % n, dtype)
             a = lax.dynamic_slice_in_dim(twice, start, n, axis=at)
     return a
 
@@ -211,7 +222,7 @@ def repeat(
         return repeated_by_array(a, asarray(repeats), axis, total_repeat_length)
     advice = "give that size, total_repeat_length, or make repeats static (static_argnames)"
     counts = np.broadcast_to(looked_at("repeat", repeats, advice), (a.shape[axis],))
-    at = np.repeat(np.arange(a.shape[axis], dtype="int32"), counts)
+    at = np.repeat(np.arange(a.shape[axis], dtype=index_dtype(a.shape[axis])), counts)
     return a[(slice(None),) * axis + (at,)]
 
 
@@ -229,9 +240,10 @@ def repeated(a: Value, repeats: int, axis: int) -> Value:
 def repeated_by_array(a: Any, repeats: Any, axis: Any, length: Any) -> Any:
     """Counts that are computed: each place of the result counts the elements that end before it."""
     n = a.shape[axis]
-    ends = lax.cumsum(lax.convert_element_type(spread_to(repeats, (n,)), "int32"), 0)
-    place = lax.broadcasted_iota("int32", (length, n), 0)
-    passed = lax.convert_element_type(lax.ge(place, lax.broadcast_in_dim(ends, (length, n), (1,))), "int32")
+    dtype = index_dtype(max(n, length))
+    ends = lax.cumsum(lax.convert_element_type(spread_to(repeats, (n,)), dtype), 0)
+    place = lax.broadcasted_iota(dtype, (length, n), 0)
+    passed = lax.convert_element_type(lax.ge(place, lax.broadcast_in_dim(ends, (length, n), (1,))), dtype)
     at = lax.min(lax.reduce_sum(passed, (1,)), max(n - 1, 0))
     return a.at[(slice(None),) * axis + (at,)].get(mode="clip")
 
@@ -268,17 +280,18 @@ def delete(arr: Value, obj: Any, axis: int | None = None, *, assume_unique_indic
         kept = _without(arr.shape[axis], ravel(obj))
     else:
         obj = obj if isinstance(obj, slice) else np.asarray(obj)
-        kept = np.delete(np.arange(arr.shape[axis], dtype="int32"), obj)
+        kept = np.delete(np.arange(arr.shape[axis], dtype=index_dtype(arr.shape[axis])), obj)
     return arr[(slice(None),) * axis + (kept,)]
 
 
 def _without(n: int, places: Any) -> Any:
     """Which of ``n`` places are left without some that differ from each other."""
-    places = lax.convert_element_type(places, "int32")
+    dtype = index_dtype(n)
+    places = lax.convert_element_type(places, dtype)
     places = lax.sort(lax.clamp(0, lax.select(places < 0, places + n, places), n - 1))
-    before = places - lax.iota("int32", places.size)  # how many that stay lie before each that goes
-    left = lax.iota("int32", n - places.size)
-    return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], "int32"), (1,))
+    before = places - lax.iota(dtype, places.size)  # how many that stay lie before each that goes
+    left = lax.iota(dtype, n - places.size)
+    return left + lax.reduce_sum(lax.convert_element_type(before[None] <= left[:, None], dtype), (1,))
 
 
 @weak_by(1)
@@ -313,7 +326,8 @@ def insert(arr: Value, obj: Any, values: Value, axis: int | None = None) -> Valu
         at = np.repeat(at, count)
         if values.ndim and values.ndim < arr.ndim:
             values = lax.expand_dims(values, (axis,)) if values.ndim == arr.ndim - 1 else values
-    source = np.insert(np.arange(n, dtype="int32"), at, np.arange(n, n + len(at), dtype="int32"))
+    dtype = index_dtype(n + len(at))
+    source = np.insert(np.arange(n, dtype=dtype), at, np.arange(n, n + len(at), dtype=dtype))
     values = spread_to(
         lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], len(at), *arr.shape[axis + 1 :])
     )
@@ -328,9 +342,10 @@ def insert_at(arr: Any, place: Any, values: Any, axis: int) -> Any:
         values = lax.expand_dims(values, (axis,))
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     values = spread_to(lax.convert_element_type(values, arr.dtype), shape)
-    place = lax.convert_element_type(place, "int32")
+    dtype = index_dtype(n + count)
+    place = lax.convert_element_type(place, dtype)
     place = lax.clamp(0, lax.select(lax.lt(place, 0), lax.add(place, n), place), n)
-    at = lax.iota("int32", n + count)
+    at = lax.iota(dtype, n + count)
     behind = lax.ge(at, lax.add(place, count))
     source = lax.select(behind, lax.sub(at, count), lax.min(at, max(n - 1, 0)))
     inside = lax.bitwise_and(lax.ge(at, place), lax.bitwise_not(behind))
@@ -344,14 +359,15 @@ def insert_each(arr: Any, places: Any, values: Any, axis: int) -> Any:
     values = spread_to(
         lax.convert_element_type(values, arr.dtype), (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     )
-    places = lax.convert_element_type(places, "int32")
+    dtype = index_dtype(n + count)
+    places = lax.convert_element_type(places, dtype)
     places = lax.clamp(0, lax.select(lax.lt(places, 0), lax.add(places, n), places), n)
-    places, which = lax.sort((places, lax.iota("int32", count)), num_keys=1)
+    places, which = lax.sort((places, lax.iota(dtype, count)), num_keys=1)
     # Element i moves up by as many as are put in before it or before an earlier one.
-    marks = lax.full((n + 1,), 0, "int32").at[places].add(1)
-    kept = lax.add(lax.iota("int32", n), lax.cumsum(marks)[:n])
-    source = lax.full((n + count,), 0, "int32").at[kept].set(lax.iota("int32", n))
-    source = source.at[lax.add(places, lax.iota("int32", count))].set(lax.add(which, n))
+    marks = lax.full((n + 1,), 0, dtype).at[places].add(1)
+    kept = lax.add(lax.iota(dtype, n), lax.cumsum(marks)[:n])
+    source = lax.full((n + count,), 0, dtype).at[kept].set(lax.iota(dtype, n))
+    source = source.at[lax.add(places, lax.iota(dtype, count))].set(lax.add(which, n))
     return lax.concatenate([arr, values], axis)[(slice(None),) * axis + (source,)]
 
 

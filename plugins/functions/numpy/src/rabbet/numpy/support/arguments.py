@@ -243,6 +243,11 @@ def place_dtype(size: Any) -> Any:
     return np.dtype("int64") if exceeds(size, dtypes.iinfo(usual).max) else usual
 
 
+def index_dtype(n: Any) -> Any:
+    """The dtype of places among ``n``: int32 while these fit, also where ``int`` is int64, as in JAX."""
+    return np.dtype("int64" if exceeds(n, 2**31 - 1) else "int32")
+
+
 def number(value: Any, dtype: Any) -> Any:
     """A NumPy scalar of a dtype."""
     return dtypes.host_cast(np.asarray(value), dtype)[()]
