@@ -194,3 +194,8 @@ def test_booleans_are_integers_beside_numbers():
     for name in ("relu", "hard_tanh"):
         found = getattr(nn, name)(np.array([True, False]))
         assert found.dtype == "int32" and found.weak_type and found.tolist() == [1, 0]
+
+
+def test_log1mexp_of_complex_numbers():
+    z = np.array([0.25 + 1j, 2 - 1j], "c8")
+    np.testing.assert_allclose(nn.log1mexp(z), np.log(1 - np.exp(-z)), rtol=2e-6)

@@ -415,7 +415,7 @@ def log1mexp(x: Value) -> Value:
       Array([-6.908255  , -0.45867515], dtype=float32)
     """
     x = as_float("log1mexp", x)
-    small = lax.le(x, math.log(2))
+    small = compared("less_equal", x, math.log(2))
     one = lax.full_like(x, 1)
     near = lax.log(lax.neg(lax.expm1(lax.neg(lax.select(small, x, one)))))
     far = lax.log1p(lax.neg(lax.exp(lax.neg(lax.select(small, one, x)))))

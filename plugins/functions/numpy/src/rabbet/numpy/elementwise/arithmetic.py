@@ -409,7 +409,7 @@ def signbit(x: Value, /) -> Value:
         x = as_array(x)
         bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")
         return lax.lt(bits, 0)
-    return lax.lt(x, 0) if kind == "i" else lax.full(typeof(x).shape, False)
+    return lax.lt(x, 0) if kind == "i" else lax.full_like(x, False, bool)
 
 
 @fused

@@ -274,7 +274,7 @@ def property_of_floats(
             )
         if kind == "f":
             return on_reals(as_array(x))
-        return lax.full(typeof(x).shape, on_integers)
+        return lax.full_like(x, on_integers, bool)
 
     return unary(name, test, doc, kinds="")
 
@@ -300,7 +300,7 @@ isnan = unary(
     """,
     kinds="fc",
     otherwise=lambda x: (
-        lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full(typeof(x).shape, False)
+        lax.ne(as_array(x), as_array(x)) if kind_of(x) in "fc" else lax.full_like(x, False, bool)
     ),
 )
 
@@ -308,7 +308,7 @@ isnan = unary(
 def is_infinite(x: Any, infinity: Any) -> Any:
     """Where ``x`` is that infinity: nowhere in formats that have none, where it would become a number."""
     if not dtypes.spec(x.aval.dtype).infinities:
-        return lax.full(x.aval.shape, False)
+        return lax.full_like(x, False, bool)
     return lax.eq(x, infinity)
 
 
@@ -332,7 +332,7 @@ def infinity_of(name: str, value: float, doc: str) -> Callable[..., Any]:
         check(name, x)
         if kind_of(x) == "c":
             raise DTypeError(f"{name} is not defined on complex numbers; use isinf")
-        return is_infinite(as_array(x), value) if kind_of(x) == "f" else lax.full(typeof(x).shape, False)
+        return is_infinite(as_array(x), value) if kind_of(x) == "f" else lax.full_like(x, False, bool)
 
     return fused(named(test, name, doc), static=("out",))
 
@@ -366,7 +366,7 @@ def iscomplex(x: Value) -> Value:
       Array([ True, False], dtype=bool)
     """
     check("iscomplex", x)
-    return lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, False)
+    return lax.ne(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full_like(x, False, bool)
 
 
 @fused
@@ -378,7 +378,7 @@ def isreal(x: Value) -> Value:
       Array([False,  True], dtype=bool)
     """
     check("isreal", x)
-    return lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full(typeof(x).shape, True)
+    return lax.eq(lax.imag(x), 0.0) if kind_of(x) == "c" else lax.full_like(x, True, bool)
 
 
 @fused(static=("rtol", "atol", "equal_nan"))

@@ -242,9 +242,8 @@ def repeated_by_array(a: Any, repeats: Any, axis: Any, length: Any) -> Any:
     n = a.shape[axis]
     dtype = index_dtype(max(n, length))
     ends = lax.cumsum(lax.convert_element_type(spread_to(repeats, (n,)), dtype), 0)
-    place = lax.broadcasted_iota(dtype, (length, n), 0)
-    passed = lax.convert_element_type(lax.ge(place, lax.broadcast_in_dim(ends, (length, n), (1,))), dtype)
-    at = lax.min(lax.reduce_sum(passed, (1,)), max(n - 1, 0))
+    passed = lax.full((length,), 0, dtype).at[ends].add(1, mode="drop")
+    at = lax.min(lax.cumsum(passed), max(n - 1, 0))
     return a.at[(slice(None),) * axis + (at,)].get(mode="clip")
 
 
