@@ -182,9 +182,15 @@ def rev(op: Op, x: Any) -> Any:
     return x.entries
 
 
+def of_slice(x: Any, sizes: Any) -> Any:
+    """A slice is cut as its operand; a single element is whole: all devices get it."""
+    return (None,) * len(sizes) if all(n == 1 for n in sizes) else x.entries
+
+
 @explicit.primitive(p.slice)
 def slice_(op: Op, x: Any) -> Any:
-    return x.entries
+    spans = zip(op.params["start_indices"], op.params["limit_indices"], strict=True)
+    return of_slice(x, [stop - start for start, stop in spans])
 
 
 @explicit.primitive(p.pad)
@@ -194,7 +200,7 @@ def pad(op: Op, x: Any, value: Any) -> Any:
 
 @explicit.primitive(p.dynamic_slice)
 def dynamic_slice(op: Op, x: Any, *starts: Any) -> Any:
-    return x.entries
+    return of_slice(x, op.params["slice_sizes"])
 
 
 @explicit.primitive(p.dynamic_update_slice)

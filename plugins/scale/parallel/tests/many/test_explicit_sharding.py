@@ -127,6 +127,9 @@ RESULTS = {
     "a whole update": (
         lambda a: lax.dynamic_update_slice(a, np.ones((8, 2), "f4"), (0, 1)), ("x", None), "x",
     ),
+    "an element": (lambda a: a[1, 2], (), "xy"),
+    "an element at a computed place": (lambda a: a[a.sum().astype(int) % 2, 2], (), "xy"),
+    "what is finite": (lambda a: rnp.isfinite(a.astype(int)), ("x", "y"), "xy"),
     "mapped": (lambda a: vmap(lambda r: r * rnp.sum(r))(a), ("x", "y"), "xy"),
     "mapped over columns": (lambda a: vmap(rnp.sum, 1)(a), ("y",), "xy"),
 }
@@ -148,6 +151,7 @@ GRADIENTS = {
         lambda a: -rnp.take_along_axis(rb.nn.log_softmax(a), np.array([[1]] * 8), 1).mean(),
         ("x", None), "x",
     ),
+    "of an element": (lambda a: a[1, 2] ** 2, ("x", "y"), "xy"),
     "of a median": (lambda a: (rnp.median(a, 1) ** 2).sum(), ("x", None), "x"),
     "of what was sorted": (lambda a: (rnp.sort(a, 1) * np.arange(4, dtype="f4")).sum(), ("x", None), "x"),
     "of the largest": (lambda a: (lax.top_k(a, 2)[0] ** 2).sum(), ("x", None), "x"),
