@@ -56,12 +56,12 @@ ONE, TWO, OTHER = "plugins/a/b/tests/test_x.py::one", "plugins/a/b/tests/test_x.
 def test_outcomes_are_counted_by_package():
     lines = [
         *(("there", test) for test in (ONE, TWO, OTHER)),
-        ("began", ONE), ("passed", ONE, ""), ("error", ONE, IN_LIBRARY), ("done", ONE),
-        ("began", TWO), ("skipped", TWO, "about what debug_nans, debug_infs forbids"), ("done", TWO),
+        ("began", ONE), ("passed", ONE, ""), ("error", ONE, IN_LIBRARY), ("done", ONE, "0.1"),
+        ("began", TWO), ("skipped", TWO, "about what debug_nans, debug_infs forbids"), ("done", TWO, "0.1"),
         ("began", OTHER),
     ]  # fmt: skip
     found = tool.sorted_out(map(json.dumps, lines), ["plugins/a/b", "core"])
-    assert found["plugins/a/b"].sums == {"passed": 0, "marked": 1, "own": 0, "library": 1}
+    assert found["plugins/a/b"].sums == {"passed": 0, "marked": 1, "slow": 0, "own": 0, "library": 1}
     assert found["plugins/a/b"].left == 0 and found["core"].left == 1
     for of in found.values():
         of.stopped("the process ended with -11")
@@ -88,7 +88,7 @@ def test_what_is_known_is_not_run_again_and_counts(tmp_path, monkeypatch):
     options = SimpleNamespace(again=False, failures=False, record=True)
     assert tool.report(["plugins/a/b"], "s", options, known)["own"] == 1 and asked == [[ONE]]
     cell = json.loads((tmp_path / "record").read_text())["plugins/a/b"]["s"]
-    assert cell == {"passed": 0, "marked": 0, "own": 1, "library": 0, "left": 1}
+    assert cell == {"passed": 0, "marked": 0, "slow": 0, "own": 1, "library": 0, "left": 1}
     assert tool.short(cell) == "0, 1 own (1 not run)"
 
 

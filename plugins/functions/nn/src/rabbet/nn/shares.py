@@ -5,8 +5,9 @@ There the other shares are all that a derivative consists of. A difference to th
 ``t - sum(shares * t)``, is 0 by its steps at the share of 1, though it is minus the sum of what the other
 elements have more. So it is taken relative to the element with more than half (there is one at most):
 ``u - sum(shares * u)`` for ``u = t - t[that]``, in which that element itself counts nothing. Two things are
-exact within the rounding of 1 alone, for the sake of memory: the logarithm of a share that is nearly 1, and
-its derivative in reverse mode.
+exact within the rounding of 1 alone: the logarithm of a share that is nearly 1, for the sake of memory, and
+first derivatives of shares and of their logarithms in reverse mode, where a second sum would be a second
+reduction between devices that have parts of the axis.
 """
 
 from __future__ import annotations
@@ -91,6 +92,9 @@ shares_of_powers = over_axes(
     ("x",),
     "exp(x) / sum(exp(x)) over axes; its derivative keeps the result alone",
 )
+shares_of_slopes = over_axes(
+    "shares_of_slopes", of_any, ("x",), "as shares_of_powers, with exact derivatives in reverse mode, too"
+)
 log_of_shares = over_axes("log_of_shares", of_any, ("x",), "the logarithm of exp(x) / sum(exp(x)) over axes")
 log_of_powers = over_axes("log_of_powers", reduced, ("x",), "log(sum(exp(x))) over axes, without overflow")
 less_weighed_mean = over_axes(
@@ -105,9 +109,19 @@ moved_shares = over_axes(
     ("t", "shares"),
     "shares * (t - sum(shares * t)) over axes, for shares of sum 1",
 )
+change_of_shares = over_axes(
+    "change_of_shares", of_shares, ("t", "shares"), "as moved_shares; its transpose is pulled_shares"
+)
+pulled_shares = over_axes(
+    "pulled_shares",
+    of_shares,
+    ("ct", "shares"),
+    "as moved_shares, by one sum: exact within the rounding of 1",
+)
 
 
 # -------------------------------------------------------------------------------------------- the functions
+@shares_of_slopes.decompose
 @shares_of_powers.decompose
 def by_powers(op: Op, x: Value) -> Value:
     axes = op.params["axes"]
@@ -145,9 +159,15 @@ def less_mean_by_steps(op: Op, t: Value, shares: Value) -> Value:
     return lax.sub(u, spread_sum(lax.mul(shares, u), axes))
 
 
+@change_of_shares.decompose
 @moved_shares.decompose
 def moved_by_steps(op: Op, t: Value, shares: Value) -> Value:
     return lax.mul(less_mean_by_steps(op, t, shares), shares)
+
+
+@pulled_shares.decompose
+def pulled_by_steps(op: Op, ct: Value, shares: Value) -> Value:
+    return lax.mul(lax.sub(ct, spread_sum(lax.mul(ct, shares), op.params["axes"])), shares)
 
 
 # -------------------------------------------------------------------------------------------- derivatives
@@ -160,7 +180,13 @@ def jvp_shares_of_powers(op: Op, x: Dual) -> Dual:
     axes, out = op.params["axes"], op(x.primal)
     if not is_evaluating(beneath=True) and worth_keeping(typeof(out)):
         out = keep_apart(out)
-    return Dual(out, moved_shares(x.tangent, out, axes=axes))
+    return Dual(out, change_of_shares(x.tangent, out, axes=axes))
+
+
+@shares_of_slopes.rule("jvp")
+def jvp_shares_of_slopes(op: Op, x: Dual) -> Dual:
+    out = op(x.primal)
+    return Dual(out, moved_shares(x.tangent, out, axes=op.params["axes"]))
 
 
 def worth_keeping(x: ShapedArray) -> bool:
@@ -169,14 +195,14 @@ def worth_keeping(x: ShapedArray) -> bool:
 
 @log_of_shares.rule("jvp")
 def jvp_log_of_shares(op: Op, x: Dual) -> Dual:
-    shares = shares_of_powers(x.primal, axes=op.params["axes"])
+    shares = shares_of_slopes(x.primal, axes=op.params["axes"])
     return Dual(op(x.primal), less_weighed_mean(x.tangent, shares, axes=op.params["axes"]))
 
 
 @log_of_powers.rule("jvp")
 def jvp_log_of_powers(op: Op, x: Dual) -> Dual:
     axes = op.params["axes"]
-    shares = shares_of_powers(x.primal, axes=axes)
+    shares = shares_of_slopes(x.primal, axes=axes)
     return Dual(op(x.primal), lax.reduce_sum(lax.mul(x.tangent, shares), axes))
 
 
@@ -201,6 +227,8 @@ def jvp_less_weighed_mean(op: Op, t: Dual, shares: Dual) -> Dual:
     return tangent_of_both(op, t, shares, by_shares)
 
 
+@change_of_shares.rule("jvp")
+@pulled_shares.rule("jvp")
 @moved_shares.rule("jvp")
 def jvp_moved_shares(op: Op, t: Dual, shares: Dual) -> Dual:
     axes = op.params["axes"]
@@ -215,8 +243,14 @@ def jvp_moved_shares(op: Op, t: Dual, shares: Dual) -> Dual:
 
 
 @moved_shares.rule("transpose")
+@pulled_shares.rule("transpose")
 def transpose_moved_shares(op: Op, ct: Value, t: Linear, shares: Value) -> tuple[Value | None, ...]:
     return op(ct, shares), None
+
+
+@change_of_shares.rule("transpose")
+def transpose_change_of_shares(op: Op, ct: Value, t: Linear, shares: Value) -> tuple[Value | None, ...]:
+    return pulled_shares(ct, shares, axes=op.params["axes"]), None
 
 
 @less_weighed_mean.rule("transpose")
