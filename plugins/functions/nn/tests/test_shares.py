@@ -40,7 +40,7 @@ def test_derivatives_where_a_share_rounds_to_one(name):
         wanted = exact(x)[name]
         for order in (1, 2):
             for got in found[order]:
-                # 1 - 2 s of two halves: what is left is below the rounding of the halves. The first derivative
+                # 1 - 2 s of two halves: what is left is below their rounding. The first derivative
                 # in reverse mode takes a share from 1.
                 rounded = i == 2 or (name != "logsumexp" and got is found[1][1])
                 np.testing.assert_allclose(
