@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import traceback
+import unittest.mock
 from pathlib import Path
 
 SECONDS = 60
@@ -243,6 +244,20 @@ def main(argv=None):
         if options.number is not None
         else range(options.start, options.start + options.count)
     )
+    # `cache clear` empties the folder of compiled programs: not the user's.
+    with (
+        tempfile.TemporaryDirectory(prefix="cache-") as caches,
+        unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=caches),
+    ):
+        counts, faults = all_tried(chosen, names, known, one_alone=options.number is not None)
+    for (name, status), count in sorted(counts.items(), key=str):
+        print(f"{name}: {count} ended with {status}")
+    print(f"{len(chosen)} command lines, {sum(faults.values())} faults")
+    return 1 if faults else 0
+
+
+def all_tried(chosen, names, known, one_alone):
+    """How often each command ended how, and how many faults each had; `one_alone` shows its output."""
     counts, faults, home = collections.Counter(), collections.Counter(), os.getcwd()
     for number in chosen:
         rng = random.Random(f"command line {number}")
@@ -264,17 +279,14 @@ def main(argv=None):
         if os.environ.get("EACH"):
             print(number, f"{time.monotonic() - began:.1f}", line, status, flush=True)
         counts[name, "fault" if fault else status] += 1
-        if options.number is not None:
+        if one_alone:
             print(line, status, *said, sep="\n")
         if fault:
             faults[name] += 1
             print(f"FOUND {number}: {line!r:.300}\n  {fault}", flush=True)
         if fault and fault.startswith("this program was sent"):
             break
-    for (name, status), count in sorted(counts.items(), key=str):
-        print(f"{name}: {count} ended with {status}")
-    print(f"{len(chosen)} command lines, {sum(faults.values())} faults")
-    return 1 if faults else 0
+    return counts, faults
 
 
 if __name__ == "__main__":
