@@ -288,7 +288,7 @@ def test_unroll_is_whole():
 
 
 def test_reverse_is_true_or_false():
-    for wrong in ({}, "no"):
+    for wrong in ({}, "no", np.str_("no")):
         with pytest.raises(TypeError, match=r"scan of .*: reverse must be True or False, got (dict|str)"):
             lax.scan(lambda c, x: (c, x), 0.0, X, reverse=wrong)
     last, _ = lax.scan(lambda c, x: (x, None), X[1], X, reverse=np.True_)

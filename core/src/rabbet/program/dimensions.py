@@ -108,7 +108,8 @@ def flag(who: str, what: str, value: Any) -> bool:
         ...
       TypeError: take_rows: in_order must be True or False, got str 'no'
     """
-    if value is None or isinstance(value, (int, float, np.generic, np.ndarray)) or hasattr(value, "aval"):
+    numbers = int, float, np.bool_, np.number, np.ndarray  # np.str_ is a text
+    if value is None or isinstance(value, numbers) or hasattr(value, "aval"):
         return bool(value)
     raise TypeError(f"{who}: {what} must be True or False, got {type(value).__name__} {value!r:.60}")
 
