@@ -161,6 +161,8 @@ def differences(name, dtype):
 
 
 def main():
+    if unknown := [name for name in sys.argv[1:] if name not in FUNCTIONS]:
+        sys.exit(f"not among these functions: {', '.join(unknown)}; there are {', '.join(FUNCTIONS)}")
     total = wrong = 0
     for name in sys.argv[1:] or FUNCTIONS:
         for dtype in ("float32", "float64"):
