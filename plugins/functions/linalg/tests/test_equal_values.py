@@ -155,6 +155,87 @@ def test_second_derivatives_of_sums_over_equal_values_are_no_number_where_their_
         assert rb.grad(f)(0.0) == 0
 
 
+ORDERS = {
+    "forward over forward": lambda f: rb.jvp(lambda t: rb.jvp(f, (t,), (1.0,))[1], (0.0,), (1.0,))[1],
+    "forward over reverse": lambda f: rb.jvp(rb.grad(f), (0.0,), (1.0,))[1],
+    "reverse over forward": lambda f: rb.grad(lambda t: rb.jvp(f, (t,), (1.0,))[1])(0.0),
+    "reverse over reverse": lambda f: rb.grad(rb.grad(f))(0.0),
+}
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "jvp", "jit", "vmap", "numpy")
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@rb.enable_x64(True)
+def test_second_derivatives_of_a_projector_and_its_eigenvalue_beside_equal_ones(dtype):
+    """In every order of modes, for a batch; beside finite differences by NumPy. What needs the equal ones is
+    no number.
+    """
+    random = np.random.default_rng(0)
+    draw = lambda: random.normal(size=(3, 3)) + (1j * random.normal(size=(3, 3)) if dtype[0] == "c" else 0)
+    turn, change = np.linalg.qr(draw())[0], draw()
+    change = change + change.conj().T
+    batch = np.stack([np.diag([4.0, 1, 1]), (turn * [4.0, 0, 0]) @ turn.conj().T]).astype(dtype)
+    weights = np.arange(9.0).reshape(3, 3) + (1j * np.eye(3)[::-1] if dtype[0] == "c" else 0)
+
+    def top(a, eigh, module):
+        v, w = eigh(a)
+        projector = v[..., 2:] @ v[..., 2:].conj().swapaxes(-1, -2)
+        return module.real(w[..., 2] * (projector * weights).sum((-1, -2)))
+
+    def by_numpy(a):
+        w, v = np.linalg.eigh(a)
+        return v, w
+
+    h = 1e-3
+    value = lambda t: top(batch + t * change, by_numpy, np)
+    wanted = (value(h) - 2 * value(0) + value(-h)) / h**2
+    ours = lambda a: lambda t: top(a + t * change, lax.linalg.eigh, rb.numpy)
+    rest = lambda a: lambda t: (lax.linalg.eigh(a + t * change)[0][0, :2] ** 2).real.sum()
+    found = rb.jit(rb.vmap(lambda a: [second(ours(a)) for second in ORDERS.values()]))(batch)
+    for order, out in zip(ORDERS, found, strict=True):
+        np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-4, err_msg=order)
+    assert not np.isfinite(rb.jvp(rb.grad(rest(batch[0])), (0.0,), (1.0,))[1])
+
+
+def along(a):
+    """The part of ``u s v^H`` along fixed numbers: the matrix itself."""
+    u, s, vh = lax.linalg.svd(a, full_matrices=False)
+    numbers = np.arange(1.0, 1 + a.size).reshape(a.shape)
+    return ((u * s[None].astype(u.dtype)) @ vh * numbers).real.sum()
+
+
+SINGULAR = {
+    "tall": np.eye(4, 3) * [4.0, 1, 0],
+    "tall, two": np.eye(4, 3) * [4.0, 0, 0],
+    "wide": np.eye(3, 4) * [4.0, 1, 0, 0],
+    "square, two": np.diag([4.0, 0, 0]),
+    "complex": np.diag([4.0, 1, 0]).astype("complex64"),
+    "nothing": np.zeros((3, 3)),
+}
+
+
+@pytest.mark.forbidden("debug_nans", "debug_infs")
+@pytest.mark.needs("grad", "numpy")
+@pytest.mark.parametrize("name", SINGULAR)
+def test_singular_values_of_zero_are_not_left_out_by_a_function_that_has_a_slope_there(name):
+    """Reverse mode left a part of them out. What is flat there has its derivative."""
+    a = SINGULAR[name].astype("complex64" if name == "complex" else "float32")
+    assert not np.isfinite(rb.grad(along)(a)).all()
+
+    def flat(a):
+        """The sum of the elements of ``v s^2 v^H``, and element (0, 1) of the leading part."""
+        u, s, vh = lax.linalg.svd(a, full_matrices=False)
+        gram = (vh.conj().T * (s * s)[None].astype(u.dtype)) @ vh
+        return gram.real.sum() + (s[0] * (u[:, :1] @ vh[:1])[0, 1].real if SINGULAR[name].any() else 0)
+
+    wanted = 2 * SINGULAR[name] @ np.ones((a.shape[1], a.shape[1]))
+    if a.any():
+        wanted[0, 1] += 1 + a[1, 1] / 15
+        wanted[1, 0] += 4 * a[1, 1] / 15
+    np.testing.assert_allclose(rb.grad(flat)(a), wanted, atol=1e-5)
+
+
 def resolvent(a):
     """A smooth function by way of ``eig`` that no phase of a vector changes: entry (0, 1) of ``exp(a)``."""
     w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)

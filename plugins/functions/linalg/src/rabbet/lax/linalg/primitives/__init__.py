@@ -7,6 +7,7 @@ from rabbet.lax.linalg.primitives import (
     cholesky,
     costs,
     eig,
+    eigenvector_changes,
     eigh,
     lu,
     polar,
@@ -16,9 +17,10 @@ from rabbet.lax.linalg.primitives import (
     triangular,
     tridiagonal,
     updates,
+    zero_values,
 )
 
 __all__ = [
-    "cholesky", "costs", "eig", "eigh", "lu", "polar", "qr", "reductions", "svd", "triangular",
-    "tridiagonal", "updates",
+    "cholesky", "costs", "eig", "eigenvector_changes", "eigh", "lu", "polar", "qr", "reductions", "svd",
+    "triangular", "tridiagonal", "updates", "zero_values",
 ]  # fmt: skip

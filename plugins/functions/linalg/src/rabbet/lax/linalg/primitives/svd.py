@@ -3,12 +3,14 @@
 import enum
 
 from rabbet import lax
-from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, move_axis
+from rabbet.extend.primitive import Batched, Dual, Primitive, ShapedArray, full_of_type, move_axis
 from rabbet.extend.rules import real_dtype, to_dtype
 from rabbet.extend.transform import typeof
 from rabbet.lax.linalg import matrices
-from rabbet.lax.linalg.primitives import factor_parts
+from rabbet.lax.linalg.primitives import factor_parts, zero_values
 from rabbet.lax.linalg.primitives.polar import svd_by_polar
+
+PHASE = 0.6 + 0.8j
 
 
 class SvdAlgorithm(enum.Enum):
@@ -58,7 +60,36 @@ def batch_svd(op, a):
     return [Batched(x, 0) for x in op(move_axis(a.value, a.axis, 0))]
 
 
-@svd.rule("jvp")
+settled_svd = Primitive(
+    "settled_svd", svd_aval, multiple_results=True,
+    doc="svd as derivatives need it: vectors of singular values of 0 are no axes",
+)  # fmt: skip
+
+
+@settled_svd.decompose
+def settled(op, a):
+    """One side is turned, so that the other one does not turn alike."""
+    u, s, vh = svd(a, **op.params)
+    if typeof(a).shape[-2] >= typeof(a).shape[-1]:
+        return [turned_with_phases(u, s), s, vh]
+    return [u, s, matrices.adjoint(turned_with_phases(matrices.adjoint(vh), s))]
+
+
+def turned_with_phases(u, s):
+    """Complex vectors of singular values of 0 get phases, too: theirs are free even where nothing else is."""
+    aval = typeof(u)
+    u = zero_values.turned(u, s)
+    if aval.kind != "c":
+        return u
+    zero = factor_parts.as_row(lax.eq(s, 0.0), aval.shape)
+    return lax.select_n(zero, u, lax.mul(u, full_of_type(aval.strong(), PHASE)))
+
+
+@settled_svd.rule("batch")
+def batch_settled_svd(op, a):
+    return batch_svd(op, a)
+
+
 def jvp_svd(op, a):
     """With ``P = u^H da v`` and ``F[i, j] = 1 / (s[j]^2 - s[i]^2)``: ``ds`` is the real diagonal of ``P``,
     ``u^H du = F (P s + s P^H)`` and ``v^H dv = F (s P + P^H s)``, and what lies beyond the columns follows
@@ -66,7 +97,8 @@ def jvp_svd(op, a):
     Complex vectors may turn; here that is given to ``u``, by the imaginary diagonal of ``P`` over ``s``.
 
     Infinite or NaN where singular values are equal, or 0 where more directions have none: the vectors are not
-    functions of the matrix there. Equal ones are returned a unit of rounding apart, as by ``eigh``.
+    functions of the matrix there. Equal ones are returned a unit of rounding apart, as by ``eigh``, but for
+    zeros: see ``zero_values``.
     """
     aval = typeof(a.primal)
     m, n = aval.shape[-2:]
@@ -75,8 +107,8 @@ def jvp_svd(op, a):
             f"svd of {aval.str_short()} with full_matrices=True has no derivative: some columns of u or v "
             "are any that complete a basis; use full_matrices=False"
         )
-    thin = svd.op(full_matrices=False, compute_uv=True, algorithm=op["algorithm"])
-    u, s, vh = thin(a.primal)
+    thin = settled_svd if op["compute_uv"] else svd
+    u, s, vh = thin(a.primal, full_matrices=False, compute_uv=True, algorithm=op["algorithm"])
     along = matrices.product(matrices.adjoint(u), a.tangent)
     v = matrices.adjoint(vh)
     inner = matrices.product(along, v)
@@ -100,7 +132,12 @@ def jvp_svd(op, a):
     if n > m:
         beside = factor_parts.beyond(matrices.adjoint(along), v)
         dv = lax.add(dv, columns_or_zero(beside, inverse))
-    return [Dual(u, du), Dual(apart, ds), Dual(vh, matrices.adjoint(dv))]
+    du, ds, dvh = zero_values.told_of_zero_singular_values(du, ds, matrices.adjoint(dv), s)
+    return [Dual(u, du), Dual(apart, ds), Dual(vh, dvh)]
+
+
+for primitive in (svd, settled_svd):
+    primitive.rule("jvp")(jvp_svd)
 
 
 def inverse_square_gaps(s):
