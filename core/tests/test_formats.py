@@ -76,6 +76,14 @@ def q():
 FIXED = fixed("q8_8_of_tests")
 
 
+@pytest.fixture(scope="module")
+def posit():
+    """The name of a dtype of posits."""
+    spec = posit8()
+    dtypes.add(spec)
+    return spec.name
+
+
 def test_fixed_point_computes_compares_sorts_and_prints(q):
     x = rnp.array([1.5, -2.25, 100.0], q)
     assert repr(x) == f"Array([  1.5 ,  -2.25, 100.  ], dtype={q})" and x.tolist() == [1.5, -2.25, 100.0]
@@ -114,6 +122,15 @@ def test_fixed_point_goes_through_transformations(q):
     assert [y.tolist() for y in scan(x)] == [100.75, [1.5, 3.0, 0.75]]
 
 
+def test_nan_is_looked_for_in_the_numbers_of_a_format(q, posit):
+    with rb.config.override(debug_nans=True, debug_infs=True):
+        assert (rnp.array([1.5, 100.0], q) * 0.5).tolist() == [0.75, 50.0]
+        x = rnp.array([1.5, -0.0], posit)
+        assert (x + x).tolist() == [3.0, 0.0]
+        with pytest.raises(FloatingPointError, match="a NaN"):
+            x / x
+
+
 @pytest.mark.needs("jit", "grad", "vmap")
 def test_the_kit_tries_fixed_point_in_every_operation(q):
     from rabbet.testing import check_dtype
@@ -138,13 +155,11 @@ def test_the_kit_finds_a_wrong_fact():
 
 
 @pytest.mark.needs("jit", "grad", "vmap")
-def test_posits_compute():
+def test_posits_compute(posit):
     from rabbet.testing.kit import check_facts
 
-    spec = posit8()
-    dtypes.add(spec)
-    check_facts(spec)
-    x = rnp.array([1.5, -2.25, 100.0, 1e9, 1e-12, np.nan], spec.name)
+    check_facts(dtypes.find(posit))
+    x = rnp.array([1.5, -2.25, 100.0, 1e9, 1e-12, np.nan], posit)
     assert x.tolist()[:5] == [1.5, -2.25, 96.0, 2.0**24, 2.0**-24] and np.isnan(x.tolist()[5])
     assert (x[:2] * x[:2]).tolist() == [2.25, 5.0] and rnp.sort(x[:4]).tolist() == [-2.25, 1.5, 96.0, 2.0**24]
     assert rb.jit(rb.grad(lambda x: (x * x).sum()))(x[:2]).tolist() == [3.0, -4.5]

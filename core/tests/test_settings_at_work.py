@@ -84,6 +84,7 @@ def test_values_of_64_bits_keep_them_where_their_dtype_is_asked_for():
         np.testing.assert_array_equal(found, value.real if dtype == "float64" else value)
 
 
+@pytest.mark.forbidden("check_tracer_leaks")
 def test_leaks_are_found_where_they_happen():
     kept = []
 

@@ -43,6 +43,7 @@ def counts(x, sizes, strides, padding):
     ]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_pooling_goes_back_as_the_definition_says(data):

@@ -94,6 +94,36 @@ def test_captured_arrays_die_with_the_function(function, way):
     assert held(make, 12) <= (4 if function is with_callback else 1)
 
 
+def linear_call(x):
+    return rb.custom_derivatives.linear_call(lambda _, x: x, lambda _, ct: ct, (), x)
+
+
+def custom_vjp(x):
+    f = rb.custom_vjp(rnp.sin)
+    f.defvjp(lambda x: (rnp.sin(x), x), lambda x, ct: (ct * rnp.cos(x),))
+    return f(x)
+
+
+KEPT = {
+    "jit of vmap": lambda f: rb.jit(rb.vmap(f)),
+    "checkpoint of vmap": lambda f: rb.checkpoint(rb.vmap(f)),
+    "jit of the gradient of vmap": lambda f: rb.jit(rb.grad(lambda x: rb.vmap(f)(x).sum())),
+}
+
+
+@pytest.mark.parametrize("way", KEPT)
+@pytest.mark.parametrize("function", [linear_call, custom_vjp], ids=lambda f: f.__name__)
+def test_the_arguments_of_a_call_die_before_its_function(function, way):
+    """A program keeps the derivative rules of ``vmap`` of a function, and these nothing of their trace."""
+    functions = []
+
+    def make(i):
+        functions.append(KEPT[way](lambda x: function(x)))
+        rb.grad(lambda x: functions[-1](x).sum())(rnp.full(N, i, "float32"))
+
+    assert held(make, 4) <= 1
+
+
 def test_what_an_exception_in_a_traced_function_saw_dies_with_it():
     def make(i):
         c = rnp.full(N, i, "float32")

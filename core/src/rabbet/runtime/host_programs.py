@@ -32,8 +32,10 @@ def evaluate(function: Any, host: Any, what: Any) -> Any:
     """
     around = context.interpreter, context.where, context.axes, context.is_lowering
     context.interpreter, context.where, context.axes, context.is_lowering = EVALUATION, None, (), False
+    # A format's NaN is among the numbers that it can decode, which says nothing of the caller's program.
+    quiet = {"debug_nans": False, "debug_infs": False, "transfer_guard_device_to_host": None}
     try:
-        with config.override(disable_jit=False, transfer_guard_device_to_host=None):
+        with config.override(disable_jit=False, **quiet):
             run, consts = compiled(function, host.shape, host.dtype, default_device(), what)
             (out,) = run(
                 [*consts, values.host_array(host, ShapedArray(host.shape, host.dtype), default_device())]

@@ -86,6 +86,7 @@ def test_minima_where_64_bits_are_on(method, dtype):
         assert {x.dtype for x in (out.nit, out.nfev, out.njev, out.status)} == {np.dtype("int64")}
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_the_inverse_hessian_and_few_steps():
     h = np.diag([1.0, 4.0, 9.0])
     out = minimize(lambda x: 0.5 * x @ ours(h) @ x - x.sum(), ours(np.zeros(3)), method="bfgs", tol=1e-9)

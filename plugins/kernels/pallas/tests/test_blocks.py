@@ -170,6 +170,7 @@ def test_results_that_share_memory_with_operands():
     np.testing.assert_array_equal(call(x), [1, 1, 2, 3])
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_what_no_program_writes_is_nan_where_that_is_asked_for():
     def kernel(out, numbers):
         out[0] = 1.0
@@ -298,6 +299,7 @@ def test_operands_in_the_large_memory_are_read_only():
 NUMBERS = ["bfloat16", "float16", "float8_e4m3fn", "int4", "int8", "uint8", "bool", "complex64"]
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_number_formats(dtype):
     x = rnp.asarray(np.arange(20).reshape(5, 4) % 2).astype(dtype)

@@ -19,6 +19,7 @@ def text(f):
     return rb.jit(f).trace(np.ones(4, "float32")).lower(platforms=("tpu",)).as_text()
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_params_say_what_is_not_written():
     x = np.ones(4, "float32")
     found = [
@@ -32,6 +33,7 @@ def test_they_are_for_every_platform():
     assert "tpu_custom_call" not in text(pl.pallas_call(half, STRUCT, interpret=tpu.InterpretParams()))
 
 
+@pytest.mark.forbidden("debug_nans", "debug_infs")
 def test_force_within_a_block():
     f = lambda x: pl.pallas_call(half, STRUCT)(x)
     jitted = rb.jit(f)

@@ -48,10 +48,16 @@ def check(name: Any, outs: Any) -> None:
 
 
 def own_values(x: Array) -> list[np.ndarray]:
-    """The values of an array, or of one over several processes the parts that this one has."""
-    if x.is_fully_addressable:
-        return [np.asarray(x)]
-    return [np.asarray(shard.data) for shard in x.addressable_shards]
+    """The values of an array: of one over several processes the parts that this one has, of sums that are
+    not added up yet the addends, of a format that NumPy cannot read its numbers.
+    """
+    if x.is_fully_addressable and not x.sharding.addends:
+        values = [np.asarray(x)]
+    else:
+        values = [np.asarray(shard.data) for shard in x.addressable_shards]
+    if dtypes.has_own_format(x.dtype):
+        values = [dtypes.host_cast(v, np.dtype("float64")) for v in values]
+    return values
 
 
 def check_results(values: Any) -> None:

@@ -235,8 +235,8 @@ def stochastic_round(x, random_bits, *, target_dtype):
     added = lax.convert_element_type(random_bits, "uint32")
     added = lax.bitwise_and(added, like(added, 0xFFFF))
     kept = lax.bitwise_and(lax.add(bits, added), like(bits, 0xFFFF0000))
-    rounded = lax.bitcast_convert_type(kept, np.dtype("float32"))
-    return lax.convert_element_type(lax.select(lax.is_finite(x), rounded, x), "bfloat16")
+    rounded = lax.bitcast_convert_type(lax.select(lax.is_finite(x), kept, bits), np.dtype("float32"))
+    return lax.convert_element_type(rounded, "bfloat16")
 
 
 __all__ = [

@@ -7,7 +7,7 @@ such functions in another way, as ``custom_jvp``, ``custom_vjp`` and ``custom_vm
 them (``Interpreter.custom_rule``).
 """
 
-from rabbet_custom_rules.rules_under_interpreters import Passage, Under
+from rabbet_custom_rules.rules_under_interpreters import Passage, Under, to_keep
 from rabbet_custom_rules.composite import composite
 from rabbet_custom_rules.decorator import custom_rules, rule_on_payloads
 from rabbet_custom_rules.custom_call_primitive import call_with_rules, custom_call
@@ -16,5 +16,5 @@ from rabbet_custom_rules.rules import CustomRule, PayloadRule
 
 __all__ = [
     "CustomRule", "Passage", "PayloadRule", "RuledFunction", "Under", "call_with_rules", "composite",
-    "custom_call", "custom_rules", "rule_on_payloads",
+    "custom_call", "custom_rules", "rule_on_payloads", "to_keep",
 ]  # fmt: skip

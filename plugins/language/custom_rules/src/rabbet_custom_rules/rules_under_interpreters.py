@@ -19,7 +19,7 @@ class Passage(NamedTuple):
     """A function under an interpreter, as its rules see it.
 
     Attributes:
-      interpreter: goes through the function.
+      interpreter: goes through the function; a copy ``to_keep``, since rules outlive the trace.
       inputs: the static parts of the inputs that the rules know, and of the state, if there is one, behind.
       outputs: the static parts of the outputs, and of the state behind.
       body: the program on leaves.
@@ -48,6 +48,21 @@ class Passage(NamedTuple):
     plain: tuple = ()
 
 
+def to_keep(interpreter):
+    """A copy of an interpreter for rules, which programs keep. It has neither the function that runs nor the
+    level below: those hold the arguments of the call that is being traced.
+
+    Example:
+      >>> from rabbet_custom_rules import to_keep
+      >>> from rabbet.extend.transform import Interpreter
+      >>> to_keep(Interpreter()).fn is None
+      True
+    """
+    kept = interpreter.fresh()
+    kept.fn = kept.parent = None
+    return kept
+
+
 class Carried(NamedTuple):
     """A function with rules on the leaves of payloads: what to bind, and ``finish``, which makes values of an
     interpreter of its results. The first ``consts`` operands are what it captured.
@@ -65,7 +80,7 @@ class Under:
 
     The function returns a tuple of lists of values. ``structure`` is the static part that every output has,
     ``plain`` says which outputs of the first list the interpreter had not touched; both are known after the
-    first call.
+    first call. Rules may keep it: it holds nothing of the trace that made it.
 
     Example:
       >>> from rabbet.extend.bodies import PLAIN
@@ -82,7 +97,7 @@ class Under:
     """
 
     def __init__(self, interpreter, function, structures):
-        self.interpreter, self.function, self.structures = interpreter, function, structures
+        self.interpreter, self.function, self.structures = to_keep(interpreter), function, structures
         self.structure: Any = None
         self.plain: Any = None
 
@@ -132,7 +147,8 @@ def _uniformly(interpreter, op, args):
     last = len(closed.consts) + len(leaves)
     made = consts_as_inputs(closed)
     plain = () if axes_used_in(body) else tuple(uniform.plain)
-    passage = Passage(interpreter, structures[n:], outputs, made, first, last, op.params["name"], plain)
+    kept = to_keep(interpreter)
+    passage = Passage(kept, structures[n:], outputs, made, first, last, op.params["name"], plain)
 
     def finish(outs):
         values = put_together(interpreter, outputs, outs)
@@ -154,11 +170,11 @@ def _as_it_is(interpreter, op, args):
     body, outs, consts = interpret(interpreter, op.params["jaxpr"], structures, avals)
     first = len(consts) + count_leaves(structures[:n])
     last = len(consts) + count_leaves(structures[: len(args)])
-    passage = Passage(interpreter, structures[n:], outs, body, first, last, name)
+    passage = Passage(to_keep(interpreter), structures[n:], outs, body, first, last, name)
     return Carried(
         [*consts, *leaves], body, _surviving(op, passage), 0 if interpreter.threads else first,
         lambda results: put_together(interpreter, outs, results),
     )  # fmt: skip
 
 
-__all__ = ["Carried", "Passage", "Under", "through"]
+__all__ = ["Carried", "Passage", "Under", "through", "to_keep"]

@@ -20,22 +20,23 @@ def call_with_cells(mapped: Any, args: Any, leaves: list[Any], in_tree: Any) -> 
     refuse_twice(mapped, leaves, places)
     contents = [read(x) if isinstance(x, Cell) else x for x in leaves]
     specs = specs_of(mapped, args, contents)
-    seen = {}
+    written = set()
 
     def on_parts(*parts: Any) -> Any:
         values = list(parts)
         for i in places:
             values[i] = leaves[i].within(parts[i])
-            seen[i] = parts[i], values[i]
         result = mapped.f(*tree.unflatten(in_tree, values))
-        return result, [seen[i][1].content for i in places]
+        after = [values[i].content for i in places]
+        # Not the cells themselves, which would outlive the trace.
+        written.update(i for i, content in zip(places, after, strict=True) if content is not parts[i])
+        return result, after
 
     out_specs = mapped.out_specs, [specs[i] for i in places]
     inner = mapped.of(on_parts, None if mapped.in_specs is None else tuple(specs), out_specs)
     result, left = inner.call(*contents)
     for i, content in zip(places, left, strict=True):
-        before, cell = seen[i]
-        if cell.content is not before:
+        if i in written:
             write(leaves[i], content)
     return result
 

@@ -73,6 +73,16 @@ def test_print_shows_what_each_device_has(capsys):
     assert "(3, 1):\n7.0" in capsys.readouterr().out
 
 
+def test_references_within_leave_no_tracers():
+    def double(part):
+        part[...] = part[...] * 2
+
+    with rb.set_mesh(EXPLICIT), rb.config.override(check_tracer_leaks=True):
+        ref = rb.new_ref(rb.device_put(X, P("x")))
+        rb.shard_map(double, out_specs=None)(ref)
+        assert ref[...].tolist() == (X * 2).tolist()
+
+
 @pytest.mark.parametrize("way", [lambda f: f, rb.jit])
 def test_references_are_read_and_written_in_parts(way):
     def double(part):

@@ -142,6 +142,15 @@ def test_programs_return_and_take_them():
 
 
 @knows
+def test_their_addends_are_looked_at_for_nan():
+    a, b = operands()
+    with rb.config.override(debug_nans=True):
+        np.testing.assert_allclose(whole(rb.jit(product)(a, b)), A @ B)
+        with pytest.raises(FloatingPointError, match="a NaN"):
+            rb.jit(product)(a, rb.device_put(np.full_like(B, np.nan), P("x")))
+
+
+@knows
 def test_arrays_become_them_and_back():
     for spec in (P(unreduced={"x"}), P("y", unreduced={"x"}), P(unreduced={"x", "y"})):
         np.testing.assert_allclose(whole(rb.device_put(B, spec)), B)

@@ -33,10 +33,10 @@ class Stateful:
     """
 
     def __init__(self, passage: Any) -> None:
-        # Rules are kept: what goes on from here has not the state that the interpreter has now, nor what runs
-        # under it or around it: these may be other such rules and traces, with their values.
+        # Rules are kept: what goes on from here has not the state that the interpreter has now, which holds
+        # values of the trace.
         self.interpreter = passage.interpreter.fresh()
-        self.interpreter.state = self.interpreter.fn = self.interpreter.parent = None
+        self.interpreter.state = None
         self.body, self.name = passage.body, passage.name
         self.first, self.last = passage.first, passage.last
         self.state = passage.inputs[-1].treedef

@@ -126,7 +126,7 @@ def carried(op: Op, interpreter: Interpreter, args: tuple[Value, ...]) -> list[V
 
     def transposed(residuals: list[Value], cotangents: list[Value]) -> Any:
         inner = UnderWithZeros(
-            interpreter, lambda *xs: (list(backward(list(xs[:n]), list(xs[n:]))),),
+            run.interpreter, lambda *xs: (list(backward(list(xs[:n]), list(xs[n:]))),),
             (*structures[:n], *[structure] * len(cotangents)),
         )  # fmt: skip
         return inner.given_back([*residuals, *cotangents], given_back)

@@ -109,7 +109,8 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
     times, and not shorter after a good one.
     """
     least = rnp.where(mean_error_ratio < 1, 1.0, dfactor)
-    factor = rnp.minimum(ifactor, rnp.maximum(mean_error_ratio ** (-1.0 / order) * safety, least))
+    erring = rnp.where(mean_error_ratio == 0, 1.0, mean_error_ratio)  # 0 has no such power and no slope
+    factor = rnp.minimum(ifactor, rnp.maximum(erring ** (-1.0 / order) * safety, least))
     return rnp.where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
 
 
