@@ -299,6 +299,18 @@ def test_operands_in_the_large_memory_are_read_only():
 NUMBERS = ["bfloat16", "float16", "float8_e4m3fn", "int4", "int8", "uint8", "bool", "complex64"]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_steps_between_computed_bounds(dtype):
+    def kernel(x, out):
+        @pl.loop(x[1], x[6], step=2)
+        def _(i):
+            out[i] = -x[i]
+
+    with rb.config.override(enable_x64=True):
+        out = pl.pallas_call(kernel, struct(7, dtype=dtype))(np.arange(7, dtype=dtype))
+    assert out[1::2].tolist() == [-1, -3, -5]
+
+
 @pytest.mark.forbidden("debug_nans", "debug_infs")
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_number_formats(dtype):

@@ -73,7 +73,8 @@ def rounds(lower, upper, step):
     """How many indices there are."""
     if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
         return max(0, -((lower - upper) // step))
-    return lax.div(upper - lower + (step - 1), np.int32(step))
+    span = upper - lower + (step - 1)
+    return lax.div(span, np.asarray(step, span.dtype))
 
 
 __all__ = ["loop", "when"]
