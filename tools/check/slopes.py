@@ -3,12 +3,14 @@
     python tools/check/slopes.py                # all functions, float32 and float64
     python tools/check/slopes.py lax.tanh       # some
 
-Points are moderate numbers, tails, neighbours of 0 and 1, the ends of the range, of both signs. Exact slopes
-are mpmath's difference quotients in 430 digits. A slope differs if it is further from the exact one than 64
-units in the last place, and than what four times a change of the argument by a unit in its last place
+Points are moderate numbers, tails, neighbours of 0 and 1, the ends of the range, of both signs; of functions
+of two operands all pairs of some of them, and the slopes by both. Exact slopes are mpmath's difference
+quotients in 430 digits (700 for two operands). A slope differs if it is further from the exact one than 64
+units in the last place, and than what four times a change of the arguments by a unit in their last place
 explains. Slopes below the smallest normal number count as 0, above the largest as infinite.
 """
 
+import importlib
 import sys
 
 import numpy as np
@@ -106,10 +108,32 @@ FUNCTIONS = {
     "special.ndtri": ("mp.sqrt(2) * mp.erfinv(2 * x - 1)", (0.0, 1.0)),
 }
 
+# of two operands: the intervals of both
+OF_TWO = {
+    "lax.atan2": ("mp.atan2(x, y)", ANY, ANY),
+    "lax.div": ("x / y", ANY, ANY),
+    "lax.mul": ("x * y", ANY, ANY),
+    "lax.pow": ("x ** y", ABOVE, (-40.0, 40.0)),
+    "numpy.hypot": ("mp.hypot(x, y)", ANY, ANY),
+    "numpy.float_power": ("x ** y", ABOVE, (-40.0, 40.0)),
+    "numpy.logaddexp": ("max(x, y) + mp.log1p(mp.exp(-abs(x - y)))", (-1e5, 1e5), (-1e5, 1e5)),
+    "numpy.logaddexp2": (
+        "max(x, y) + mp.log1p(mp.mpf(2) ** -abs(x - y)) / mp.log(2)", (-1e5, 1e5), (-1e5, 1e5),
+    ),
+    "special.xlogy": ("x * mp.log(y)", ANY, ABOVE),
+    "special.xlog1py": ("x * mp.log1p(y)", ANY, (-1.0, np.inf)),
+    "special.rel_entr": ("x * mp.log(x / y)", ABOVE, ABOVE),
+    "special.kl_div": ("x * mp.log(x / y) - x + y", ABOVE, ABOVE),
+    "special.beta": ("mp.beta(x, y)", (0.0, 150.0), (0.0, 150.0)),
+    "special.betaln": ("mp.log(mp.beta(x, y))", (0.0, 1e5), (0.0, 1e5)),
+}  # fmt: skip
+SOME = [1e-30, 1e-10, 0.1, 0.5, 1.0, 2.5, 10.0, 100.0, 1e4, 1e15, 1e30]
+HOMES = {"lax": "rabbet.lax", "numpy": "rabbet.numpy", "nn": "rabbet.nn", "special": "rabbet.scipy.special"}
 
-def points(interval, dtype):
+
+def points(interval, dtype, some=POSITIVE):
     f = np.finfo(dtype)
-    some = [*POSITIVE, f.tiny * 4, f.max / 4, 1 - f.epsneg, 1 + f.eps]
+    some = [*some, f.tiny * 4, f.max / 4, 1 - f.epsneg, 1 + f.eps]
     found = np.unique(np.array([*some, *[-x for x in some]], dtype))
     return found[(found > interval[0]) & (found < interval[1])]
 
@@ -128,43 +152,81 @@ def exact(mp, code, x):
             return None
 
 
+def exact_of_two(mp, code, x, y):
+    """Of the slopes by ``x`` and by ``y``, each: its value, and how much it moves with the arguments, for
+    changes relative to their sizes. None where mpmath gives up.
+    """
+    names = {"mp": mp, "max": max, "abs": abs}
+    step, apart = mp.mpf(10) ** -60, mp.mpf(10) ** -20
+
+    def slope(by, x, y):
+        above, below = [
+            mp.re(eval(code, {**names, "x": x * (1 + h * (by == 0)), "y": y * (1 + h * (by == 1))}))
+            for h in (step, -step)
+        ]
+        return (above - below) / (2 * step * (y if by else x))
+
+    with mp.workdps(700):
+        x, y = mp.mpf(float(x)), mp.mpf(float(y))
+        try:
+            found = [slope(by, x, y) for by in (0, 1)]
+            others = (x * (1 + apart), y), (x, y * (1 + apart))
+            moved = [[slope(by, *other) for by in (0, 1)] for other in others]
+        except (ValueError, ZeroDivisionError, OverflowError, mp.NoConvergence, NotImplementedError):
+            return None
+        return [(s, sum([abs(m[by] - s) for m in moved]) / apart) for by, s in enumerate(found)]
+
+
+def is_right(got, slope, room, f):
+    """Whether a slope is the exact one but for ``room``, at the ends of the range of ``f``, a finfo, too."""
+    if abs(slope) < 8 * float(f.tiny):
+        return abs(got) < 32 * f.tiny
+    if abs(slope) > float(f.max) / 8:
+        return abs(got) > f.max / 64 and (got > 0) == (slope > 0)
+    return bool(np.isfinite(got)) and abs(slope - float(got)) <= room
+
+
+def function(name):
+    home, _, short = name.partition(".")
+    return getattr(importlib.import_module(HOMES[home]), short)
+
+
 def differences(name, dtype):
-    """``(how many, those that differ as (x, ours, exact))``."""
+    """``(how many, those that differ as (x, ours, exact))``; of two operands ``(x, y, by, ours, exact)``."""
     import rabbet as rb
     from mpmath import mp
-    from rabbet import lax, nn, numpy
-    from rabbet.scipy import special
 
-    homes = {"lax": lax, "numpy": numpy, "nn": nn, "special": special}
-    text, interval = FUNCTIONS[name]
-    home, _, short = name.partition(".")
-    x, code, f = points(interval, dtype), compile(text, name, "eval"), np.finfo(dtype)
+    f = np.finfo(dtype)
+    text, *intervals = FUNCTIONS.get(name) or OF_TWO[name]
+    code = compile(text, name, "eval")
+    operands, by = [points(intervals[0], dtype)], 0
+    if len(intervals) == 2:
+        grid = np.meshgrid(*[points(interval, dtype, SOME) for interval in intervals])
+        operands, by = [x.ravel() for x in grid], (0, 1)
     with rb.config.override(enable_x64=True):
-        slopes = np.asarray(rb.jit(rb.vmap(rb.grad(getattr(homes[home], short))))(x))
+        slopes = np.array(rb.jit(rb.vmap(rb.grad(function(name), argnums=by)))(*operands))
     count, bad = 0, []
-    for a, got in zip(x, slopes, strict=True):
-        right = exact(mp, code, a)
-        if right is None:
-            continue
-        count += 1
-        slope, bend = right
-        room = 64 * float(f.eps) * abs(slope) + 4 * float(f.eps) * abs(mp.mpf(float(a)) * bend)
-        if abs(slope) < 8 * float(f.tiny):
-            good = abs(got) < 32 * f.tiny
-        elif abs(slope) > float(f.max) / 8:
-            good = abs(got) > f.max / 64 and (got > 0) == (slope > 0)
+    for i, point in enumerate(zip(*operands, strict=True)):
+        if len(point) == 2:
+            exactly = exact_of_two(mp, code, *point)
         else:
-            good = bool(np.isfinite(got)) and abs(mp.mpf(float(got)) - slope) <= room
-        if not good:
-            bad.append((float(a), float(got), mp.nstr(slope, 9)))
+            exactly = exact(mp, code, *point)
+            if exactly is not None:
+                exactly = [(exactly[0], abs(mp.mpf(float(point[0])) * exactly[1]))]
+        for k, (slope, moves) in enumerate(exactly or ()):
+            got = slopes[k, i] if len(point) == 2 else slopes[i]
+            count += 1
+            if not is_right(got, slope, float(f.eps) * (64 * abs(slope) + 4 * moves), f):
+                which = "xy"[k : k + 1] if len(point) == 2 else ""
+                bad.append((*map(float, point), *which, float(got), mp.nstr(slope, 9)))
     return count, bad
 
 
 def main():
-    if unknown := [name for name in sys.argv[1:] if name not in FUNCTIONS]:
-        sys.exit(f"not among these functions: {', '.join(unknown)}; there are {', '.join(FUNCTIONS)}")
+    if unknown := [name for name in sys.argv[1:] if name not in FUNCTIONS | OF_TWO]:
+        sys.exit(f"not among these: {', '.join(unknown)}; there are {', '.join(FUNCTIONS | OF_TWO)}")
     total = wrong = 0
-    for name in sys.argv[1:] or FUNCTIONS:
+    for name in sys.argv[1:] or FUNCTIONS | OF_TWO:
         for dtype in ("float32", "float64"):
             try:
                 count, bad = differences(name, dtype)

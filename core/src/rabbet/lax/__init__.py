@@ -64,6 +64,7 @@ from rabbet.primitives.accuracy import AccuracyMode, Tolerance
 from rabbet.primitives.chlo_binary import mulhi, nextafter
 from rabbet.primitives.complex_parts import complex, conj, imag, real
 from rabbet.primitives import complex_functions as _complex_functions
+from rabbet.primitives import far_slopes as _far_slopes
 from rabbet.primitives.elementwise import (
     acos, acosh, add, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, div, exp, expm1, floor, log,
     log1p, logistic, mul, neg, rem, rsqrt, sin, sinh, sqrt, sub, tan, tanh,

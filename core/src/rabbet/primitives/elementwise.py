@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # By name, filled by complex_functions:
 of_complex: dict[str, Any] = {}  # how it is written for complex numbers, ``(op, z, own) -> name``
 complex_slopes: dict[str, Any] = {}  # its derivative there, ``(z, out) -> d out / d z``
+far_slopes: dict[str, Any] = {}  # filled by far_slopes: ``(*operands, out) -> d out / d operand``
 
 
 def unary(
@@ -410,7 +411,7 @@ sinh = unary(
 cosh = unary("cosh", "chlo.cosh", INEXACT, derivative=lambda x, out: sinh(x), doc="hyperbolic cosine")
 asinh = unary(
     "asinh", "chlo.asinh", INEXACT, kinds=("increasing",),
-    derivative=lambda x, out: rsqrt(add(mul(x, x), 1.0)), doc="inverse hyperbolic sine",
+    derivative=lambda x, out: far_slopes["asinh"](x, out), doc="inverse hyperbolic sine",
 )  # fmt: skip
 acosh = unary(
     "acosh", "chlo.acosh", INEXACT, kinds=("increasing",),
@@ -421,18 +422,11 @@ atanh = unary(
     derivative=lambda x, out: div(1.0, mul(sub(1.0, x), add(x, 1.0))), doc="inverse hyperbolic tangent",
 )  # fmt: skip
 
-
-def _over_square(y: Value, x: Value, out: Value, top: Callable[..., Any]) -> Value:
-    """``top(y, x) / (x * x + y * y)``; one of them may be a Python number, of a dtype of its own."""
-    y, x = [convert.to_dtype(v, typeof(out).dtype) for v in (y, x)]
-    return div(top(y, x), add(mul(x, x), mul(y, y)))
-
-
 atan2 = binary(
     "atan2", "stablehlo.atan2", INEXACT,
     partials=(
-        lambda y, x, out: _over_square(y, x, out, lambda y, x: x),
-        lambda y, x, out: _over_square(y, x, out, lambda y, x: neg(y)),
+        lambda y, x, out: far_slopes["atan2"](y, x, out, 0),
+        lambda y, x, out: far_slopes["atan2"](y, x, out, 1),
     ),
     doc="the angle of the point (x, y), in radians; operands y, x",
 )  # fmt: skip
