@@ -158,9 +158,15 @@ def test_trapezoid_takes_no_memory_for_shifted_copies():
     assert compiled.memory_analysis().temp_size_in_bytes < 1000
 
 
-@pytest.mark.needs("grad")
+@pytest.mark.forbidden("debug_infs")
+@pytest.mark.needs("grad", "jvp", "vmap")
 def test_slopes_of_trapezoid():
+    """Of infinite ends too, in both modes."""
+    endless = rnp.array([[math.inf, 1, 2, 3], [0, 1, 2, -math.inf]])
+    assert rb.vmap(rb.grad(rnp.trapezoid))(endless).tolist() == [[0.5, 1.0, 1.0, 0.5]] * 2
     assert rb.grad(rnp.trapezoid)(rnp.arange(4.0)).tolist() == [0.5, 1.0, 1.0, 0.5]
+    change = rnp.array([1.0, 10.0, 100.0, 1000.0])
+    assert rb.jvp(rnp.trapezoid, (endless[0],), (change,))[1] == 610.5
 
 
 @pytest.mark.forbidden("debug_nans", "debug_infs")

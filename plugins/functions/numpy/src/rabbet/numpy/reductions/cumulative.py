@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rabbet_custom_rules import custom_rules
 
 from rabbet import dtypes, lax
 from rabbet.errors import ShapeError
@@ -245,12 +246,8 @@ def spread_along(v: Value, f: Value, axis: int) -> Value:
     return lax.broadcast_in_dim(v, shape, (axis,))
 
 
-def _evenly_spaced(y: Value, axis: int) -> Value:
-    """The sum of ``y`` along ``axis`` with the first and the last element halved.
-
-    No shifted copy of ``y`` is made. Half the sum is taken twice, so that it overflows only where the result
-    does; infinite ends are not subtracted, which would make NaN of infinity.
-    """
+def _halves(y: Value, axis: int) -> tuple[Value, Value]:
+    """Half the sum of ``y`` along ``axis``, and half that of the first and the last element."""
     n = y.shape[axis]
     ends = lax.slice(
         y,
@@ -258,10 +255,30 @@ def _evenly_spaced(y: Value, axis: int) -> Value:
         y.shape,
         tuple([n - 1 if i == axis else 1 for i in range(y.ndim)]),
     )
-    half = lax.reduce_sum(lax.mul(y, 0.5), (axis,))
-    over = lax.reduce_sum(lax.mul(ends, 0.5), (axis,))
+    return lax.reduce_sum(lax.mul(y, 0.5), (axis,)), lax.reduce_sum(lax.mul(ends, 0.5), (axis,))
+
+
+def _sum_with_half_ends(y: Value, axis: int) -> Value:
+    """The sum of ``y`` along ``axis`` with the first and the last element halved.
+
+    No shifted copy of ``y`` is made. Half the sum is taken twice, so that it overflows only where the result
+    does; infinite ends are not subtracted, which would make NaN of infinity.
+    """
+    half, over = _halves(y, axis)
     finite = lax.eq(lax.sub(over, over), 0)
     return lax.add(half, lax.sub(half, lax.select(finite, over, lax.full_like(over, 0))))
+
+
+_evenly_spaced = custom_rules(_sum_with_half_ends, nondiff_argnums=(1,))
+
+
+@_evenly_spaced.def_rule("jvp")
+def _evenly_spaced_jvp(
+    axis: int, primals: tuple[Value, ...], tangents: tuple[Value, ...]
+) -> tuple[Value, Value]:
+    """The ends count half, also those that are infinite and were not subtracted."""
+    half, over = _halves(tangents[0], axis)
+    return _evenly_spaced(primals[0], axis), lax.add(half, lax.sub(half, over))
 
 
 @fused(static=("axis",))
