@@ -9,7 +9,7 @@ import sys
 import tomllib
 import zlib
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 
 import pytest
 
@@ -24,7 +24,15 @@ def installed_plugins():
 
 
 # Half of the time of the suite is XLA making code fast that runs once. With `--quick-compile` it is left out.
-QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+QUICK_FLAGS = "--xla_backend_optimization_level=0"
+OF_JAXLIB_010 = "--xla_cpu_use_fusion_emitters=false"  # newer ones do not know it, and end the process
+
+
+def quick_flags():
+    """XLA's flags for `--quick-compile`, for the jaxlib that is installed."""
+    return f"{QUICK_FLAGS} {OF_JAXLIB_010}" if version("jaxlib").startswith("0.10.") else QUICK_FLAGS
+
+
 # What is compiled as users compile it all the same, in a run of its own (`-m optimized`): what platforms do,
 # every primitive under every transformation, and what is about numbers and the programs that XLA makes.
 
@@ -58,13 +66,14 @@ def marks_of_package(folder):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick-compile", action="store_true", help="jaxlib 0.10: let XLA optimize less")
+    parser.addoption("--quick-compile", action="store_true", help="let XLA optimize less")
 
 
 def pytest_configure(config):
     """XLA reads its flags when a process compiles its first program; workers and children take them over."""
-    if config.getoption("--quick-compile") and QUICK_FLAGS not in os.environ.get("XLA_FLAGS", ""):
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_FLAGS}".strip()
+    flags = os.environ.get("XLA_FLAGS", "")
+    if config.getoption("--quick-compile") and QUICK_FLAGS not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {quick_flags()}".strip()
 
 
 def pytest_sessionfinish(session, exitstatus):

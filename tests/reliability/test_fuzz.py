@@ -1,5 +1,6 @@
 """Random programs run in several ways that must agree: few here, thousands by ``tools/check/fuzz``."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,28 @@ def test_a_profile_server_stands_what_it_is_sent(fuzz, capsys):
     from fuzz import profile_server
 
     assert profile_server.main(["--count", "20"]) == 0, capsys.readouterr()
+
+
+def test_odd_arguments_of_planning_are_refused_or_make_sense(fuzz, capsys):
+    pytest.importorskip("rabbet_plan")
+    from fuzz import plan_inputs
+
+    assert plan_inputs.main(["--count", "60"]) == 0, capsys.readouterr()
+    assert "60 calls, 0 faults" in capsys.readouterr().out
+
+
+def test_changed_exports_are_refused_or_compute(fuzz, capsys):
+    pytest.importorskip("rabbet.export")
+    from fuzz import exported_programs
+
+    assert exported_programs.main(["--count", "12"]) == 0, capsys.readouterr()
+    assert "12 programs, 0 faults" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="needs a compiler of C++")
+def test_hostile_libraries_and_odd_calls_of_them(fuzz, capsys):
+    pytest.importorskip("rabbet.ffi")
+    from fuzz import foreign_functions
+
+    assert foreign_functions.main(["--count", "16"]) == 0, capsys.readouterr()
+    assert "16 calls, 0 faults" in capsys.readouterr().out
