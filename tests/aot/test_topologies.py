@@ -26,3 +26,31 @@ def test_every_documented_topology(platform, number):
     assert found.devices == len(there) and found.fits and found.exchanges
     assert 0 < found.estimate.least <= found.estimate.most and found.estimate.links
     assert "links of" in found.report() and found.training(256 * 256, 256).mfu > 0
+
+
+def test_a_quick_plan_has_the_figures_of_a_whole_one(platform):
+    """Products in smaller tiles; elsewhere than on TPUs the option is refused."""
+    from rabbet import planning
+    from rabbet.errors import ConfigError
+    from rabbet.sharding import NamedSharding
+    from rabbet.sharding import PartitionSpec as P
+    from rabbet_plan.command import quick_options
+
+    there = planning.topology("v5p:2x2x2" if platform == "tpu" else "h100:8")
+    if platform != "tpu":
+        with pytest.raises(ConfigError, match="--quick has no effect on h100:8"):
+            quick_options(there)
+        return
+    mesh = there.mesh({"data": 8})
+    place = lambda *spec: NamedSharding(mesh, P(*spec))
+    x = rb.ShapeDtypeStruct((4096, 2048), "bfloat16", sharding=place("data"))
+    w = rb.ShapeDtypeStruct((2048, 4096), "bfloat16", sharding=place("data"))
+    loss = lambda w, x: (rb.numpy.tanh(x @ w) @ w.T).astype("float32").sum()
+    whole, quick = [
+        planning.plan(rb.grad(loss), w, x, compiler_options=options)
+        for options in (None, quick_options(there))
+    ]
+    assert quick.exchanges == whole.exchanges and quick.flops == whole.flops
+    assert quick.estimate == whole.estimate
+    assert quick.memory.temporaries == pytest.approx(whole.memory.temporaries, rel=0.02)
+    assert quick.memory.code < whole.memory.code  # the tiles are smaller

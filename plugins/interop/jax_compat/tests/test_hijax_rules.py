@@ -98,3 +98,33 @@ def test_helpers():
     assert type(empty.freeze()) is Zero and not hijax.is_undefined_primal(X)
     with pytest.raises(NotImplementedError, match="sum_match is not offered"):
         hijax.vmap_rule(data, rnp.sin, 0, 0, sum_match=True)
+
+
+class First(hijax.HiPrimitive):
+    eager: list = []
+
+    def impl(self, x, *, times):
+        self.eager.append(times)
+        return times * x
+
+    def to_lojax(self, x, *, times):
+        return times * x
+
+
+class FirstWithRule(First):
+    def jvp(self, primals, tangents, *, times):
+        return self.bind(*primals, times=times), 7 * times * tangents[0]
+
+
+def test_primitives_of_the_first_form():
+    First.eager.clear()
+    assert First("first").bind(X, times=2) == 6
+    assert rb.jit(lambda x: First("first").bind(x, times=2))(X) == 6
+    assert rb.grad(lambda x: First("first").bind(x, times=2))(X) == 2
+    assert First.eager == [2]
+    ruled = lambda x: FirstWithRule("ruled").bind(x, times=2)
+    assert rb.grad(ruled)(X) == 14
+    assert rb.jit(rb.grad(lambda x: ruled(x) * x))(X) == 14 * X + 6
+    assert rb.vmap(rb.grad(ruled))(MAPPED).tolist() == [14, 14, 14]
+    with pytest.raises(NotImplementedError, match="HiPrimitive does not say what it computes: it lacks impl"):
+        hijax.HiPrimitive("nothing").bind(X)

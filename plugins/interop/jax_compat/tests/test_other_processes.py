@@ -30,14 +30,50 @@ assert state.client is None
 """
 
 
-@pytest.mark.needs("cpu")
-def test_the_client_of_a_process_among_others(tmp_path):
+LEFT_ALONE = """
+import os, sys
+
+import jax
+
+port, rank = sys.argv[1:]
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, int(rank))
+client = jax._src.distributed.global_state.client
+client.wait_at_barrier("both", 60_000)
+if rank == "1":
+    os._exit(0)
+try:
+    client.wait_at_barrier("alone", 3_600_000)
+except jax.errors.JaxRuntimeError as error:
+    print(error, flush=True)
+os._exit(0)
+"""
+
+
+def started(tmp_path, program, *arguments):
     file = tmp_path / "program.py"
-    file.write_text(PROGRAM)
+    file.write_text(program)
+    command = [sys.executable, "-m", "rabbet_jax", file, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "rabbet_jax", file, str(port)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert "as under JAX: NOT_FOUND" in ran.stdout
+        return probe.getsockname()[1]
+
+
+@pytest.mark.needs("cpu")
+def test_the_client_of_a_process_among_others(tmp_path):
+    ran = started(tmp_path, PROGRAM, free_port())
+    out, said = ran.communicate(timeout=600)
+    assert ran.returncode == 0, said
+    assert "as under JAX: NOT_FOUND" in out
+
+
+@pytest.mark.needs("cpu")
+def test_a_barrier_that_a_lost_process_will_not_reach_is_left_with_its_name(tmp_path):
+    port = free_port()
+    first, other = [started(tmp_path, LEFT_ALONE, port, rank) for rank in range(2)]
+    other.communicate(timeout=600)
+    out, said = first.communicate(timeout=600)
+    assert "the barrier 'alone' will not open: process 1: its process is gone" in out, said

@@ -149,6 +149,8 @@ def test_a_step_without_shardings_and_a_wrong_mesh():
     ("def plan(mesh): return (lambda x: x), (1.0, 2.0)", (), "1 positional argument"),
     ("", ("--budget", "3"), "--budget has no effect here: it is for --sweep"),
     ("", ("--sweep", "--mesh", "data=2"), "--mesh has no effect here: --sweep tries all meshes"),
+    ("", ("--quick",), "--quick has no effect on cpu:2: it is for TPUs"),
+    ("", ("--sweep", "--quick"), "--quick has no effect here: --sweep tries all meshes"),
     ("", ("--sweep", "--price", "2"), "--price has no effect here"),
     ("", ("--sweep", "--budget", "nan"), "--budget must not be negative, and finite"),
     ("", ("--top", "-1"), "--top must not be negative"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rabbet import planning
+from rabbet_plan.programs import Program
 
 pytestmark = pytest.mark.needs("cpu", "numpy", "grad", "random")
 PROGRAM = Path(__file__).parents[4] / "examples/large/train.py"
@@ -83,3 +84,9 @@ def test_each_layout_is_told_by_name(train):
         "data", "zero", "fsdp", "tensor", "sequence", "mixed", "experts", "pipeline"
     }  # fmt: skip
     assert train.LARGE.parameters == pytest.approx(70e9, rel=0.01)
+
+
+def test_the_example_is_a_program_for_the_command(train):
+    for function in (train.plan, train.large):
+        program = Program(function, train.AXES, train.LAYOUTS, train.OPTIONS)
+        assert program.layouts == tuple(train.LAYOUTS) and program.takes_layout

@@ -44,7 +44,6 @@ REMOVED = {
     "jax.experimental.cur_qdd": "nothing; Flax asks for it where variables are types of its own",
     "jax.experimental.hijax.AvalMutableQDD": "nothing of this kind",
     "jax.experimental.hijax.AvalQDD": "nothing of this kind",
-    "jax.experimental.hijax.HiPrimitive": "jax.experimental.hijax.HiPrim",
     "jax.experimental.hijax.MutableHiType": "jax.experimental.hijax.HiType",
     "jax.experimental.enable_x64": "jax.enable_x64",
     "jax.experimental.host_callback": "jax.experimental.io_callback, jax.pure_callback, jax.debug.callback",

@@ -15,6 +15,11 @@ HELP = "compile a program for hardware that need not be here: memory, communicat
 
 # What is said of training where nobody says anything.
 USUAL = {"stages": 1, "microbatches": 1, "checkpoint": 0.0, "restart": 0.0}
+# Compiler options of --quick by platform, and what is said of them. With less memory beside its registers a
+# TPU's products are cut into smaller tiles, for each of which the compiler writes code. What is planned is
+# decided before that, except for a little of the memory.
+QUICK = {"tpu": {"xla_tpu_scoped_vmem_limit_kib": 4096}}
+QUICKLY = "compiled with --quick, in smaller tiles: memory and code are a little other than without it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layout", metavar="NAME", help="what the function is given as `layout`")
     parser.add_argument(
         "--top", type=int, default=8, metavar="N", help="how many rows of each list (default: 8)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="of a TPU: compile in less than half the time, in smaller tiles"
     )
     parser.add_argument(
         "--sweep", action="store_true", help="rank every mesh of the program's AXES with its LAYOUTS"
@@ -89,6 +97,7 @@ def refuse_without_effect(args: argparse.Namespace) -> None:
     from rabbet.errors import ConfigError
 
     of_one = {**dict.fromkeys(("mesh", "parameters", "tokens", "between_failures", "price")), **USUAL}
+    of_one["quick"] = False
     for name, value in of_one.items() if args.sweep else {"axes": None, "budget": None}.items():
         if getattr(args, name) != value:
             why = "--sweep tries all meshes and ranks them" if args.sweep else "it is for --sweep"
@@ -111,21 +120,35 @@ def planned(args: argparse.Namespace) -> int:
     training = training_asked(args)
     mesh = there.mesh(axes_from(args.mesh, program.axes))
     step, given, keywords = program.step(mesh, args.layout)
-    found = plan(step, *given, **keywords)
+    found = plan(step, *given, compiler_options=quick_options(there) if args.quick else None, **keywords)
     if args.json:
         more = {"training": dataclasses.asdict(found.training(**training))} if training else {}
+        more |= {"quick": True} if args.quick else {}
         written(args.json, found.as_dict() | more)
     if args.picture:
         from rabbet_plan import picture
 
         picture.written(args.picture, picture.of_plan(found), f"rabbet plan: {found.name}")
     if args.json != "-":
-        print(found.report(args.top))
+        print(found.report(args.top), *([QUICKLY] if args.quick else []), sep="\n")
         if training:
             from rabbet_plan.printing import training_lines
 
             print(*training_lines(found.training(**training)), sep="\n")
     return 0 if found.fits in (True, None) else 2
+
+
+def quick_options(there) -> dict[str, Any]:
+    """Options with which the compiler of a topology takes less time and makes nearly the same program.
+
+    Raises:
+      ConfigError: where there are none.
+    """
+    from rabbet.errors import ConfigError
+
+    if there.platform not in QUICK:
+        raise ConfigError(f"--quick has no effect on {there.name}: it is for TPUs; leave it out")
+    return QUICK[there.platform]
 
 
 def training_asked(args: argparse.Namespace) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Program:
       function: ``(mesh)`` or ``(mesh, layout)``, which returns ``(step, arguments)`` or ``(step, arguments,
         keywords)``.
       axes: the names of the mesh's axes (``AXES`` beside the function), or None.
-      layouts: what ``layout`` may be (``LAYOUTS`` beside it), or ().
+      layouts: what ``layout`` may be (``LAYOUTS`` beside it, a tuple, or a dict by their names), or ().
       options: what other parameters of it may be (``OPTIONS`` beside it), as in ``{"remat": ("all",
         "none")}``.
     """
@@ -75,7 +75,8 @@ class Program:
 
 
 def names(what: str, given: Any, example: str, kind: type = str) -> tuple[Any, ...]:
-    """A tuple of the names that a program gives, or of other things of one kind."""
+    """A tuple of the names that a program gives, or of other things of one kind; of a dict its keys."""
+    given = tuple(given) if isinstance(given, dict) else given
     if not isinstance(given, (tuple, list)) or not all(isinstance(name, kind) for name in given):
         raise ConfigError(f"{what} in the program is a tuple of names, as in {example}; got {given!r:.80}")
     return tuple(given)

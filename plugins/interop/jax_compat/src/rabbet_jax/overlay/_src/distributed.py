@@ -1,8 +1,11 @@
 """``jax._src.distributed``, which Orbax asks whether there are other processes to agree with."""
 
 import functools
+import threading
 
 from rabbet.errors import RabbetError
+
+GRACE_SECONDS = 2.0  # in which a barrier that all have reached opens
 
 
 class CoordinationError(RabbetError, RuntimeError):
@@ -17,8 +20,10 @@ class _Client:
 
     def __getattr__(self, name):
         method = getattr(self._raw, name)
+        if name == "wait_at_barrier":
+            method = functools.partial(_while_all_live, method)
 
-        @functools.wraps(method)
+        @functools.wraps(getattr(self._raw, name))
         def call(*args, **kwargs):
             try:
                 return method(*args, **kwargs)
@@ -26,6 +31,42 @@ class _Client:
                 raise CoordinationError(str(error)) from None
 
         return call
+
+
+def _while_all_live(wait, barrier, *args, **kwargs):
+    """Wait at a barrier, for which jaxlib's client waits until its time is over, however many processes are
+    lost: here an error names those that are.
+    """
+    from rabbet.distributed import lost
+
+    ended = []
+
+    def waiting():
+        try:
+            ended.append((wait(barrier, *args, **kwargs), None))
+        except Exception as error:
+            ended.append((None, error))
+
+    awaited = kwargs.get("process_ids", args[1] if len(args) > 1 else None)
+    size = global_state.num_processes
+    thread = threading.Thread(target=waiting, name="rabbet-barrier", daemon=True)
+    thread.start()
+    while not ended:
+        thread.join(1 + 0.01 * size)  # all beats are read then: seldom where there are many
+        found = {} if ended else {i: why for i, why in lost().items() if awaited is None or i in awaited}
+        if found:
+            thread.join(GRACE_SECONDS)
+            if ended:
+                break
+            who = "; ".join([f"process {i}: {why}" for i, why in sorted(found.items())])
+            raise CoordinationError(
+                f"the barrier {barrier!r} will not open: {who}\n  to fix: end this process, and start all "
+                "again from the last checkpoint"
+            )
+    result, error = ended[0]
+    if error is not None:
+        raise error
+    return result
 
 
 def _group():

@@ -76,6 +76,58 @@ class HiPrim:
     jvp = lin = linearized = vjp_fwd = vjp_bwd = vjp_bwd_retval = batch = staging = None
 
 
+class HiPrimitive:
+    """The first form of a primitive (jax 0.10), with a name: what it computes is ``impl`` of arrays, and
+    ``to_lojax`` within a transformation, which goes through that unless the author wrote ``jvp``. Where no
+    value is traced nothing else is asked, so types that change while a program is traced do not exist here.
+
+    Example:
+      >>> from rabbet_jax.overlay.experimental.hijax import HiPrimitive
+      >>> class Double(HiPrimitive):
+      ...     def impl(self, x, *, times):
+      ...         return 2 * times * x
+      ...     to_lojax = impl
+      >>> rb.grad(lambda x: Double("double").bind(x, times=3))(1.0)
+      Array(6., dtype=float32)
+    """
+
+    multiple_results = False
+    impl = to_lojax = jvp = None
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return self.name
+
+    def bind(self, *args, **params):
+        """Apply the primitive."""
+        if not any(is_tracer(x) for x in rb.tree.leaves(args)):
+            return self.rule("impl")(*args, **params)
+        bound = _Bound(self, params)
+        return bound.expand(*args) if self.jvp is None else with_rules(bound, HiPrim)(*args)
+
+    def rule(self, name):
+        """A rule that the author of the primitive wrote."""
+        found = getattr(self, name)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} does not say what it computes: it lacks {name}")
+        return found
+
+
+class _Bound(HiPrim):
+    """Such a primitive with its parameters, in the newer form."""
+
+    def __init__(self, first, given):
+        self.first, self.given = first, given
+
+    def expand(self, *args):
+        return self.first.rule("to_lojax")(*args, **self.given)
+
+    def jvp(self, primals, tangents):
+        return self.first.jvp(primals, tangents, **self.given)
+
+
 def register_hitype(cls, type_of):
     """Let values of ``cls`` be what their type, ``type_of(value)``, says that they are made of."""
 
@@ -127,8 +179,8 @@ class aval_property:
 
 
 __all__ = [
-    "AbstractRef", "AbstractValue", "GradAccum", "HiPrim", "HiPspec", "HiType", "MappingSpec", "NullAccum",
-    "RefAccum", "ShapedArray", "ValAccum", "Zero", "aval_method", "aval_property",
+    "AbstractRef", "AbstractValue", "GradAccum", "HiPrim", "HiPrimitive", "HiPspec", "HiType", "MappingSpec",
+    "NullAccum", "RefAccum", "ShapedArray", "ValAccum", "Zero", "aval_method", "aval_property",
     "bdims_at_front", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
     "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp", "vjp_from_lin",
     "vmap_rule",
