@@ -16,10 +16,10 @@ HELP = "compile a program for hardware that need not be here: memory, communicat
 # What is said of training where nobody says anything.
 USUAL = {"stages": 1, "microbatches": 1, "checkpoint": 0.0, "restart": 0.0}
 # Compiler options of --quick by platform, and what is said of them. With less memory beside its registers a
-# TPU's products are cut into smaller tiles, for each of which the compiler writes code. What is planned is
-# decided before that, except for a little of the memory.
+# TPU's products are cut into smaller tiles, for each of which the compiler writes code. Most of what is
+# planned is decided before that; a few fusions, and what they send, may be others.
 QUICK = {"tpu": {"xla_tpu_scoped_vmem_limit_kib": 4096}}
-QUICKLY = "compiled with --quick, in smaller tiles: memory and code are a little other than without it"
+QUICKLY = "compiled with --quick, in smaller tiles: the figures may be a little other than without it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,8 +122,8 @@ def planned(args: argparse.Namespace) -> int:
     step, given, keywords = program.step(mesh, args.layout)
     found = plan(step, *given, compiler_options=quick_options(there) if args.quick else None, **keywords)
     if args.json:
-        more = {"training": dataclasses.asdict(found.training(**training))} if training else {}
-        more |= {"quick": True} if args.quick else {}
+        more: dict[str, Any] = {"quick": True} if args.quick else {}
+        more |= {"training": dataclasses.asdict(found.training(**training))} if training else {}
         written(args.json, found.as_dict() | more)
     if args.picture:
         from rabbet_plan import picture

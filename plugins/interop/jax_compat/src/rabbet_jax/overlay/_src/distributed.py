@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from typing import Any
 
 from rabbet.errors import RabbetError
 
@@ -39,7 +40,7 @@ def _while_all_live(wait, barrier, *args, **kwargs):
     """
     from rabbet.distributed import lost
 
-    ended = []
+    ended: list[tuple[Any, Exception | None]] = []
 
     def waiting():
         try:

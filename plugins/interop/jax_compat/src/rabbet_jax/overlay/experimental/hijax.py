@@ -124,7 +124,7 @@ class _Bound(HiPrim):
     def expand(self, *args):
         return self.first.rule("to_lojax")(*args, **self.given)
 
-    def jvp(self, primals, tangents):
+    def jvp(self, primals, tangents):  # type: ignore[override]
         return self.first.jvp(primals, tangents, **self.given)
 
 
