@@ -4,6 +4,7 @@ import functools
 import threading
 from typing import Any
 
+import rabbet as rb
 from rabbet.errors import RabbetError
 
 GRACE_SECONDS = 2.0  # in which a barrier that all have reached opens
@@ -38,8 +39,6 @@ def _while_all_live(wait, barrier, *args, **kwargs):
     """Wait at a barrier, for which jaxlib's client waits until its time is over, however many processes are
     lost: here an error names those that are.
     """
-    from rabbet.distributed import lost
-
     ended: list[tuple[Any, Exception | None]] = []
 
     def waiting():
@@ -54,7 +53,8 @@ def _while_all_live(wait, barrier, *args, **kwargs):
     thread.start()
     while not ended:
         thread.join(1 + 0.01 * size)  # all beats are read then: seldom where there are many
-        found = {} if ended else {i: why for i, why in lost().items() if awaited is None or i in awaited}
+        lost = {} if ended else rb.distributed.lost()
+        found = {i: why for i, why in lost.items() if awaited is None or i in awaited}
         if found:
             thread.join(GRACE_SECONDS)
             if ended:
