@@ -4,7 +4,6 @@ import functools
 import threading
 from typing import Any
 
-import rabbet as rb
 from rabbet.errors import RabbetError
 
 GRACE_SECONDS = 2.0  # in which a barrier that all have reached opens
@@ -53,7 +52,7 @@ def _while_all_live(wait, barrier, *args, **kwargs):
     thread.start()
     while not ended:
         thread.join(1 + 0.01 * size)  # all beats are read then: seldom where there are many
-        lost = {} if ended else rb.distributed.lost()
+        lost = {} if ended else _lost()
         found = {i: why for i, why in lost.items() if awaited is None or i in awaited}
         if found:
             thread.join(GRACE_SECONDS)
@@ -68,6 +67,15 @@ def _while_all_live(wait, barrier, *args, **kwargs):
     if error is not None:
         raise error
     return result
+
+
+def _lost():
+    """The processes that cannot be counted on, and why."""
+    try:
+        from rabbet_distributed.api import lost
+    except ImportError:  # rabbet-distributed is not installed
+        return {}
+    return lost()
 
 
 def _group():
