@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rabbet import dtypes
 from rabbet.errors import DTypeError, ShapeError
 from rabbet.primitives import barrier, checks, inlining, logic, shape, zeros
-from rabbet.primitives.argmax_lowering import lower_in_pairs
+from rabbet.primitives.argmax_lowering import in_order, lower_in_pairs
 from rabbet.primitives.basic_reductions import spread_back
 from rabbet.primitives.checks import REALS
 from rabbet.primitives.no_tangent import no_tangent
@@ -64,6 +64,7 @@ def arg_extreme(name: str, greatest: bool, doc: str) -> Primitive:
         The operand is kept apart as in the derivative of an extreme: where it is rounded in two ways, no
         place has the extreme.
         """
+        x = in_order(x, greatest)
         aval = typeof(x)
         x = barrier.keep_apart(x) if dtypes.kind(aval.dtype) == "f" else x
         out = reduce(x, axes=op.params["axes"])

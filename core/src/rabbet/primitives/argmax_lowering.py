@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rabbet import dtypes
-from rabbet.primitives import barrier, convert, few_bits, logic, shape
+from rabbet.primitives import barrier, convert, elementwise, few_bits, logic, shape, zeros
 from rabbet.primitives.attributes import int_array
 from rabbet.primitives.basic_reductions import extreme
 from rabbet.trace.interpreter import typeof
@@ -21,6 +21,9 @@ from rabbet.trace.staging import stage
 if TYPE_CHECKING:
     from rabbet.lowering.operation import Site
     from rabbet.program.avals import ShapedArray
+    from rabbet.typing import Value
+
+CODES = np.dtype("uint8")
 
 # XLA:CPU makes straight code of a reduction over at most so many elements, for several results at once; a
 # longer one that carries pairs goes element by element, at a twentieth of the speed. Of an axis that is taken
@@ -155,11 +158,24 @@ class Pairs:
         return best[1]
 
 
+def in_order(x: Value, greatest: bool) -> Value:
+    """``x``; of a format without a zero its codes, which are in the order of the numbers, with NaN first: its
+    smallest number is below the normal ones of the format in which the compiler calculates.
+    """
+    if dtypes.spec(typeof(x).dtype).zero:
+        return x
+    codes = convert.bitcast_convert_type(x, new_dtype=CODES)  # NaN is the largest, and 0 if 1 is added
+    return codes if greatest else elementwise.add(codes, zeros.full_of_type(typeof(codes).strong(), 1))
+
+
 def lower_in_pairs(op: Site, x: str, greatest: bool, *, by_levels: bool) -> Any:
     """Write ``argmax`` or ``argmin`` as one pass; ``by_levels``: a few elements at once."""
     (aval,) = op.in_avals
     if few_bits.less_than_a_byte(aval.dtype):  # XLA lays such numbers and their places out differently
         return few_bits.in_wider(op, [x])[0]
+    if not dtypes.spec(aval.dtype).zero:
+        (x,) = op.write(lambda x: [in_order(x, greatest)], [aval], [x])
+        aval = aval.update(dtype=CODES)
     if by_levels:
         if aval.kind == "f" and aval.itemsize == 2:  # compared as float32 anyway
             wide = np.dtype("float32")

@@ -159,3 +159,15 @@ def test_products_of_two_formats_and_their_derivatives():
     assert (to_a.dtype, to_b.dtype) == (a.dtype, b.dtype)
     assert np.asarray(to_a).astype(np.float32).tolist() == (np.ones((2, 2)) @ w.T).tolist()
     assert np.asarray(to_b).astype(np.float32).tolist() == (x.T @ np.ones((2, 2))).tolist()
+
+
+@pytest.mark.needs("numpy", "jit")
+@pytest.mark.parametrize("times", [1, 200])  # few elements, and more than are reduced at once
+def test_places_of_the_smallest_power_of_two(times):
+    """It is below the normal numbers of single precision; of NaN the first place is returned."""
+    import rabbet as rb
+    import rabbet.numpy as rnp
+
+    for codes, least, most in (((1, 1, 0, 2), 2, 3), ((5, 0, 0, 254), 1, 3), ((3, 255, 0), 1, 1)):
+        x = rnp.asarray(np.array(codes * times, "uint8").view(ml_dtypes.float8_e8m0fnu))
+        assert [int(x.argmin()), int(rb.jit(rnp.argmin)(x)), int(rnp.argmax(x))] == [least, least, most]
