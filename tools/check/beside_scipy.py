@@ -155,8 +155,26 @@ def moved(theirs, columns, wanted, dtype):
     return spread
 
 
+def elementwise(theirs):
+    """SciPy's function; element by element where it raises for one of an array, NaN there."""
+
+    def one(*args):
+        try:
+            return float(theirs(*args))
+        except OverflowError:
+            return np.nan
+
+    def whole(*columns):
+        try:
+            return theirs(*columns)
+        except OverflowError:
+            return np.array([one(*args) for args in zip(*columns, strict=True)])
+
+    return whole
+
+
 def compare(name, mine, theirs, number, dtype):
-    columns = arguments(name, number, dtype)
+    columns, theirs = arguments(name, number, dtype), elementwise(theirs)
     wanted = np.asarray(theirs(*[c.astype(np.float64) for c in columns]), np.float64)
     spread = moved(theirs, columns, wanted, dtype)
     got = np.asarray(mine(*columns)).astype(np.float64)

@@ -143,3 +143,14 @@ def test_the_complement_of_the_incomplete_beta_function_beside_zero():
                 found = special.betaincc(*(rb.numpy.asarray(v, dtype) for v in (a, b, x)))
                 np.testing.assert_allclose(found, wanted, rtol=bound, err_msg=str((a, b, x, dtype)))
     assert np.isnan(special.betaincc(30.5, 1.5, -1e-20))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_inverse_of_the_incomplete_beta_function_at_tiny_and_huge_shapes(dtype):
+    """Of mpmath; a quantile that is too small a number is as good as 0."""
+    a, b, y = [1e-10, 1e-3, 30.5, 1e-3, 1e30], [1.0, 2.5, 1e10, 1e9, 1e30], [0.9, 0.9, 0.9, 0.5, 0.25]
+    wanted = np.array([0.0, 4.860728554e-47, 3.77570446e-9, 0.0, 0.5])
+    with rb.config.override(enable_x64=True):
+        found = np.asarray(special.betaincinv(*[rb.numpy.asarray(v, dtype) for v in (a, b, y)]))
+    least, near = (2e-38, 2e-6) if dtype == "float32" else (1e-300, 3e-9)
+    np.testing.assert_allclose(found, wanted, rtol=near, atol=least)

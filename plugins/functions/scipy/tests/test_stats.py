@@ -95,6 +95,8 @@ def test_values(name, function):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wanted = getattr(getattr(scipy.stats, name), function)(*args)
+    if name in ("gamma", "chi2") and function in ("pdf", "logpdf"):  # SciPy's is NaN at infinity
+        wanted = np.where(args[0] == np.inf, {"pdf": 0.0, "logpdf": -np.inf}[function], wanted)
     mine = getattr(getattr(stats, name), function)(*wide(*args))
     assert mine.dtype == "float64"
     np.testing.assert_allclose(np.asarray(mine), wanted, rtol=2e-11, atol=1e-300)

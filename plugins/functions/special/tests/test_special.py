@@ -85,10 +85,35 @@ def test_derivatives_at_corners():
     assert slope(lambda x: lax.betainc(1.0, 1.0, x), floats(0.0, 0.5, 1.0)) == pytest.approx([1.0] * 3)
 
 
-@pytest.mark.forbidden("debug_nans")
-def test_a_fraction_that_does_not_converge_is_nan():
-    assert np.isnan(float(lax.betainc(1e30, 1e30, 0.5)))
-    assert float(lax.betainc(1e6, 1e6, 0.5)) == pytest.approx(0.5, rel=1e-4)
+# Of mpmath: a, b, x, what is below x, what is above, and the relative error that is allowed. For large shapes
+# it is what the last place of x makes of it.
+BETA_TAILS = [
+    (1e-10, 1.0, 0.3, 0.9999999998796028, 1.2039728042534586e-10, 4e-15),
+    (1e-5, 1e7, 1e-7, 0.9999978061382085, 2.1938617914056257e-6, 1e-14),  # a difference, a fifth of its terms
+    (0.25, 8.0, 0.1, 0.9082538618106688, 0.09174613818933122, 4e-15),
+    (1e-290, 3.0, 0.2, 1.0, 4.894379124341003e-291, 4e-15),
+    (2.0, 1e10, 1e-13, 4.996667916833403e-7, 0.9999995003332083, 4e-15),
+    (3.0, 1e-3, 0.999, 0.005395767676568924, 0.9946042323234311, 4e-15),
+    (1e-8, 1e-3, 0.7, 0.9999900085731939, 9.991426806159118e-6, 4e-15),
+    (2e7, 5e7, 0.2858, 0.9437882082174253, 0.05621179178257475, 1e-11),
+    (1e10, 3e12, 0.00332218, 0.008516786303625628, 0.9914832136963744, 1e-9),
+    (1e8, 1e8, 0.49991, 0.005454748909701956, 0.994545251090298, 1e-11),
+    (1e30, 1e30, 0.5, 0.5, 0.5, 0.0),
+]
+
+
+def test_incomplete_beta_of_shapes_and_tails_at_the_ends():
+    a, b, x, below, above, room = np.array(BETA_TAILS).T
+    columns = [device_array(c) for c in (a, b, x)]
+    for fn, wanted in ((lax.betainc, below), (lax.betaincc, above)):
+        assert np.all(abs(np.asarray(fn(*columns)) - wanted) <= room * wanted)
+
+
+def test_the_density_of_large_shapes():
+    slopes = slope(lambda x: lax.betainc(1e6, 1e6, x), floats(0.5))
+    assert slopes == pytest.approx([1128.3790260481], rel=1e-6)
+    upper = slope(lambda x: lax.betaincc(3.0, 1e7, x), floats(2e-7))
+    assert upper == pytest.approx([-2706706.4767440], rel=1e-6)
 
 
 def test_a_gamma_sample_moves_with_its_shape():

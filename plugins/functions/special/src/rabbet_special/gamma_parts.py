@@ -65,7 +65,7 @@ def inverse_factorial(a):
     error = stirling_error(add(a, lax.select_n(small, 0.0, full_like(a, 1))))
     below = sub(mul(add(a, 0.5), log1p(a)), mul(a, log(a)))
     below = add(below, 0.5 * math.log(2.0 * math.pi) - 1.0)
-    root = lax.select_n(small, sqrt(mul(a, 2.0 * math.pi)), 1.0)
+    root = lax.select_n(small, mul(sqrt(a), math.sqrt(2.0 * math.pi)), 1.0)
     return lax.select_n(small, error, add(error, below)), root
 
 
@@ -75,6 +75,7 @@ def stirling_error(a):
     The asymptotic series at ``a + n``, brought back by the recurrence of gamma.
     """
     n = 10 if is_double(a) else 3
+    a = min(a, 1e30)  # beyond, where the quotient below would be lost, it is 0 all the same
     z = add(a, float(n))
     ratios = None
     for k in range(n):

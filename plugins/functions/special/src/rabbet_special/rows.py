@@ -122,6 +122,7 @@ INCOMPLETE = [
         (scalar(0.3, 6.0), POSITIVE, between(0.05, 0.95)), FLOATS, loose=4,
     ),
     held(incomplete_beta.regularized_incomplete_beta, scipy("betainc"), (between(0.05, 0.95),), 1.5, 2.5),
+    held(incomplete_beta.incomplete_beta_complement, scipy("betaincc"), (between(0.05, 0.95),), 1.5, 2.5),
 ]  # fmt: skip
 
 ROWS = [*GAMMAS, *BESSEL, *INCOMPLETE]

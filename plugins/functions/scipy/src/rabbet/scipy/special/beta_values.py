@@ -9,12 +9,13 @@ import math
 
 import rabbet.numpy as rnp
 from rabbet import lax
-from rabbet.scipy.special.gamma_values import real_digamma, real_gamma
+from rabbet.scipy.special.density_values import log_beta_densities
+from rabbet.scipy.special.gamma_values import digamma_step, real_digamma, real_gamma
 from rabbet.scipy.special.hypergeometric_values import beta_fraction
 from rabbet.scipy.special.numerics import (
-    STIRLING,
     STIRLING_FROM,
     choose,
+    epsilon,
     is_double,
     stirling_error,
     whole,
@@ -67,7 +68,12 @@ def log_beta_of(a, b):
 def log_beta_of_one_large(small, large):
     """``log |B|`` where one argument and the sum of both are large."""
     error = stirling_error(large) - stirling_error(large + small)
-    falling = -(large - 0.5) * lax.log1p(small / large) - small * (lax.log(large + small) - 1.0)
+    # A small quotient may be no number.
+    little = lax.abs(small) < 0.1 * epsilon(large) * large
+    falling = choose(
+        little, small * (0.5 / large - 1.0), -(large - 0.5) * lax.log1p(choose(little, 0.0, small / large))
+    )
+    falling = falling - small * (lax.log(large + small) - 1.0)
     return lax.lgamma(small) + falling + error
 
 
@@ -181,23 +187,6 @@ def pochhammer_by_z(z, m, out):
     return choose(is_short(m), short, out * digamma_step(z, m))
 
 
-def digamma_step(a, b):
-    """``digamma(a + b) - digamma(a)``, of large numbers without their difference, by Stirling's formula."""
-    large = (a > 2.0 * STIRLING_FROM) & (a + b > 2.0 * STIRLING_FROM) & (a < math.inf) & (b < math.inf)
-    u, v = choose(large, a, 30.0), choose(large, a + b, 30.0)
-    step = choose(large, b, 0.0)
-    s, t = 1.0 / u, 1.0 / v
-    # The series is t / 2 and the sum of B(2k) / (2k) t ** 2k: q is the quotient of differences of the sums.
-    total, moved = lax.full_like(s, 0), lax.full_like(s, 0)
-    for k in range(len(STIRLING) - 1, -1, -1):
-        moved = moved * t * t + total
-        total = total * s * s + (2 * k + 1) * STIRLING[k]
-    moved = moved * t * t + total
-    apart = s * t * step  # s - t
-    far = lax.log1p(step * s) + 0.5 * apart + apart * (s + t) * moved
-    return choose(large, far, real_digamma(a + b) - real_digamma(a))
-
-
 def beta_slope(a, b, x, which):
     """The derivative of the regularized incomplete beta function by ``a`` (which = 0) or by ``b`` (1)."""
     inside = (x > 0.0) & (x < 1.0) & (a > 0.0) & (b > 0.0)
@@ -221,11 +210,7 @@ def beta_slope(a, b, x, which):
 
 def incomplete_by_x(a, b, x, out):
     """The density ``x ** (a - 1) (1 - x) ** (b - 1) / B(a, b)``."""
-    logs = [
-        choose(power == 0.0, 0.0, power * value)
-        for power, value in ((a - 1.0, lax.log(x)), (b - 1.0, lax.log1p(-x)))
-    ]
-    return lax.exp(logs[0] + logs[1] - log_betas(a, b))
+    return lax.exp(log_beta_densities(a, b, x))
 
 
 SECOND = NoDerivative("a second derivative by the shapes is not offered")
@@ -254,6 +239,14 @@ incomplete_betas = define(
     ],
     "the regularized incomplete beta function",
 )  # fmt: skip
+incomplete_beta_complements = define(
+    "betaincc", "a b x", lambda a, b, x: lax.betaincc(a, b, x),
+    [
+        lambda a, b, x, out: -betainc_by_a(a, b, x), lambda a, b, x, out: -betainc_by_b(a, b, x),
+        lambda a, b, x, out: -incomplete_by_x(a, b, x, out),
+    ],
+    "1 - betainc(a, b, x)",
+)  # fmt: skip
 betas = define(
     "beta", "a b", beta_of,
     [
@@ -277,6 +270,6 @@ rising_factorials = define(
 )  # fmt: skip
 
 __all__ = [
-    "betainc_by_a", "betainc_by_b", "betas", "incomplete_betas", "incomplete_by_x", "log_betas",
-    "rising_factorials", "sign_of_gamma",
+    "betainc_by_a", "betainc_by_b", "betas", "incomplete_beta_complements", "incomplete_betas",
+    "incomplete_by_x", "log_betas", "rising_factorials", "sign_of_gamma",
 ]  # fmt: skip

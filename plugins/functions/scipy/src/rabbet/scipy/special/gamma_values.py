@@ -219,9 +219,28 @@ complex_digamma = define(
     "complex_digamma", "z", digamma_of_complex, [BY_DIFFERENTIATION], "digamma of complex numbers", kinds="c"
 )
 
+
+def digamma_step(a, b):
+    """``digamma(a + b) - digamma(a)``, of large numbers without their difference, by Stirling's formula."""
+    large = (a > 2.0 * STIRLING_FROM) & (a + b > 2.0 * STIRLING_FROM) & (a < math.inf) & (b < math.inf)
+    u, v = choose(large, a, 30.0), choose(large, a + b, 30.0)
+    step = choose(large, b, 0.0)
+    s, t = 1.0 / u, 1.0 / v
+    # The series is t / 2 and the sum of B(2k) / (2k) t ** 2k: q is the quotient of differences of the sums.
+    total, moved = lax.full_like(s, 0), lax.full_like(s, 0)
+    for k in range(len(STIRLING) - 1, -1, -1):
+        moved = moved * t * t + total
+        total = total * s * s + (2 * k + 1) * STIRLING[k]
+    moved = moved * t * t + total
+    apart = s * t * step  # s - t
+    far = lax.log1p(step * s) + 0.5 * apart + apart * (s + t) * moved
+    return choose(large, far, real_digamma(a + b) - real_digamma(a))
+
+
 __all__ = [
     "complex_digamma",
     "complex_log_gamma",
+    "digamma_step",
     "gamma_of_positive",
     "polygammas",
     "real_digamma",

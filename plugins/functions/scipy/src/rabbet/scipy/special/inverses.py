@@ -3,12 +3,12 @@
 from rabbet import Array
 from rabbet.extend.functions import fused
 from rabbet.scipy.arguments import ArrayLike, real
+from rabbet.scipy.special.beta_values import incomplete_beta_complements
 from rabbet.scipy.special.inverse_values import (
     beta_complement_inverses,
     beta_inverses,
     gamma_complement_inverses,
     gamma_inverses,
-    incomplete_beta_complements,
     student_inverses,
     students,
 )

@@ -5,8 +5,8 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
-from rabbet.scipy.special.beta_values import incomplete_betas, log_betas
-from rabbet.scipy.special.elementary import times_log, times_log1p
+from rabbet.scipy.special.beta_values import incomplete_beta_complements, incomplete_betas
+from rabbet.scipy.special.density_values import log_beta_densities
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.standardization import known, log_of, standardized, within
 
@@ -22,7 +22,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     a, b = choose(a > 0.0, a, math.nan), choose(b > 0.0, b, math.nan)
     inside = (z >= 0.0) & (z <= 1.0)
     safe = choose(inside, z, 0.5)
-    value = times_log(a - 1.0, safe) + times_log1p(b - 1.0, -safe) - log_betas(a, b) - lax.log(scale)
+    value = log_beta_densities(a, b, safe) - lax.log(scale)
     return within(known(z, a, b), inside, value, -math.inf)
 
 
@@ -72,9 +72,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     a, b = choose(a > 0.0, a, math.nan), choose(b > 0.0, b, math.nan)
     inside = (z >= 0.0) & (z <= 1.0)
     safe = choose(inside, z, 0.5)
-    value = 1.0 - incomplete_betas(a, b, safe)
-    # Of a small one by the other end, where 1 - z keeps its digits.
-    value = choose(value < 0.5, incomplete_betas(b, a, 1.0 - safe), value)
+    value = incomplete_beta_complements(a, b, safe)
     at = known(z, a, b)
     return choose(at != at, at, z > 1.0, 0.0, z < 0.0, 1.0, value)
 

@@ -7,9 +7,9 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
-from rabbet.scipy.special.beta_values import log_betas
+from rabbet.scipy.special.density_values import log_beta_binomials
 from rabbet.scipy.special.numerics import choose, whole
-from rabbet.scipy.stats.standardization import counted, log_choose, within
+from rabbet.scipy.stats.standardization import counted, within
 
 
 @elementwise
@@ -24,7 +24,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     inside = valid & (k <= n) & right
     j, m = choose(inside, k, 0.0), choose(right, n, 0.0)
     a, b = choose(right, a, 1.0), choose(right, b, 1.0)
-    value = log_choose(m, j) + log_betas(j + a, m - j + b) - log_betas(a, b)
+    value = log_beta_binomials(j, m, a, b)
     return within(choose(right, k, math.nan), inside, value, -math.inf)
 
 

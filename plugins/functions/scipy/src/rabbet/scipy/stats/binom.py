@@ -5,9 +5,9 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
-from rabbet.scipy.special.elementary import times_log, times_log1p
+from rabbet.scipy.special.density_values import log_binomials
 from rabbet.scipy.special.numerics import choose, whole
-from rabbet.scipy.stats.standardization import counted, known, log_choose, within
+from rabbet.scipy.stats.standardization import counted, known, within
 
 
 @elementwise
@@ -21,7 +21,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     right = (n >= 0.0) & whole(n) & (p >= 0.0) & (p <= 1.0)
     inside = valid & (k <= n) & right
     j, m = choose(inside, k, 0.0), choose(right, n, 0.0)
-    value = log_choose(m, j) + times_log(j, p) + times_log1p(m - j, -p)
+    value = log_binomials(j, m, choose(right, p, 0.5))
     return within(choose(right, known(k, n, p), math.nan), inside, value, -math.inf)
 
 

@@ -14,6 +14,13 @@ def _left(z):
     return lax.atan2(lax.full_like(z, 1), -z) * (1.0 / math.pi)
 
 
+def _log_left(z):
+    """The logarithm of ``_left``, which may be too small a number."""
+    far = z < -1e10
+    tail = choose(far, -math.log(math.pi) - lax.log(choose(far, -z, 1.0)), lax.log(_left(z)))
+    return choose(z < 0.0, tail, lax.log1p(-_left(-z)))
+
+
 @elementwise
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
@@ -58,7 +65,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     -0.4345
     """
     z, scale = standardized("cauchy.logcdf", x, loc, scale)
-    return choose(z < 0.0, lax.log(_left(z)), lax.log1p(-_left(-z)))
+    return _log_left(z)
 
 
 @elementwise
@@ -80,7 +87,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     -1.0429
     """
     z, scale = standardized("cauchy.logsf", x, loc, scale)
-    return choose(z > 0.0, lax.log(_left(-z)), lax.log1p(-_left(z)))
+    return _log_left(-z)
 
 
 @elementwise

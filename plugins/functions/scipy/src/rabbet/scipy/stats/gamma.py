@@ -5,9 +5,14 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
-from rabbet.scipy.special.elementary import times_log
+from rabbet.scipy.special.density_values import log_gamma_densities
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.standardization import known, log_of, standardized, within
+
+
+def _at_infinity(a, z, value, limit):
+    """``value``, and the limit for every shape beyond all numbers."""
+    return choose((z == math.inf) & (a > 0.0), limit, value)
 
 
 @elementwise
@@ -21,7 +26,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     a = choose(a > 0.0, a, math.nan)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
-    value = times_log(a - 1.0, safe) - safe - lax.lgamma(a) - lax.log(scale)
+    value = log_gamma_densities(a, safe) - lax.log(scale)
     return within(known(z, a), inside, value, -math.inf)
 
 
@@ -46,7 +51,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     a = choose(a > 0.0, a, math.nan)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
-    return within(known(z, a), inside, lax.igamma(a, safe), 0.0)
+    return within(known(z, a), inside, _at_infinity(a, z, lax.igamma(a, safe), 1.0), 0.0)
 
 
 @elementwise
@@ -70,7 +75,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     a = choose(a > 0.0, a, math.nan)
     inside = z >= 0.0
     safe = choose(inside, z, 1.0)
-    return within(known(z, a), inside, lax.igammac(a, safe), 1.0)
+    return within(known(z, a), inside, _at_infinity(a, z, lax.igammac(a, safe), 0.0), 1.0)
 
 
 @elementwise

@@ -5,7 +5,7 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
-from rabbet.scipy.special.numerics import choose
+from rabbet.scipy.special.numerics import choose, epsilon
 
 
 def _power(x, beta):
@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     x, beta = real("gennorm.logpdf", x, beta)
     beta = choose(beta > 0.0, beta, math.nan)
     size = _power(x, beta)
-    return lax.log(0.5 * beta) - lax.lgamma(1.0 / beta) - size
+    return -math.log(2.0) - lax.lgamma(1.0 + 1.0 / beta) - size
 
 
 @elementwise
@@ -47,7 +47,11 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     x, beta = real("gennorm.cdf", x, beta)
     beta = choose(beta > 0.0, beta, math.nan)
     size = _power(x, beta)
-    tail = 0.5 * lax.igammac(1.0 / beta, size)
+    # Of a small power by the density at 0: the power may be 0 where its root is not.
+    small = size < 0.1 * epsilon(x)
+    tail = 0.5 * lax.igammac(1.0 / beta, choose(small, 1.0, size))
+    part = 0.5 * lax.exp(-lax.lgamma(1.0 + 1.0 / beta)) * lax.abs(x)
+    tail = choose(small, 0.5 - part, tail)
     return choose(x <= 0.0, tail, 1.0 - tail)
 
 

@@ -7,8 +7,7 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
-from rabbet.scipy.special.beta_values import log_betas
-from rabbet.scipy.special.elementary import times_log, times_log1p
+from rabbet.scipy.special.density_values import log_negative_binomials
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.standardization import counted, within
 
@@ -23,7 +22,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     k, n, p, inside = counted("nbinom.logpmf", k, n, p, loc)
     right = (n > 0.0) & (p > 0.0) & (p <= 1.0)
     j, m, chance = choose(inside, k, 0.0), choose(right, n, 1.0), choose(right, p, 0.5)
-    value = -lax.log(m + j) - log_betas(j + 1.0, m) + times_log(m, chance) + times_log1p(j, -chance)
+    value = log_negative_binomials(j, m, chance)
     return within(choose(right, k, math.nan), inside, value, -math.inf)
 
 

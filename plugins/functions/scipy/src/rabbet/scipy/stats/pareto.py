@@ -9,6 +9,12 @@ from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.standardization import known, log_one_less, probability, standardized, within
 
 
+def _fallen(b, z):
+    """``b log(z)``, 0 at 1 also for an infinite ``b``."""
+    endless = (z == 1.0) & (b == math.inf)
+    return choose(endless, 0.0, choose(endless, 1.0, b) * lax.log(z))
+
+
 @elementwise
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at ``x``.
@@ -19,8 +25,8 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     z, b, scale = standardized("pareto.logpdf", x, b, loc, scale)
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
-    log = lax.log(choose(inside, z, 1.0))
-    return within(known(z, b), inside, lax.log(b) - (b + 1.0) * log - lax.log(scale), -math.inf)
+    at = choose(inside, z, 1.0)
+    return within(known(z, b), inside, lax.log(b) - _fallen(b, at) - lax.log(at) - lax.log(scale), -math.inf)
 
 
 @elementwise
@@ -43,8 +49,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     z, b, scale = standardized("pareto.cdf", x, b, loc, scale)
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
-    log = lax.log(choose(inside, z, 1.0))
-    return within(known(z, b), inside, -lax.expm1(-b * log), 0.0)
+    return within(known(z, b), inside, -lax.expm1(-_fallen(b, choose(inside, z, 1.0))), 0.0)
 
 
 @elementwise
@@ -72,8 +77,7 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     z, b, scale = standardized("pareto.sf", x, b, loc, scale)
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
-    log = lax.log(choose(inside, z, 1.0))
-    return within(known(z, b), inside, lax.exp(-b * log), 1.0)
+    return within(known(z, b), inside, lax.exp(-_fallen(b, choose(inside, z, 1.0))), 1.0)
 
 
 @elementwise
@@ -86,8 +90,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     z, b, scale = standardized("pareto.logsf", x, b, loc, scale)
     b = choose(b > 0.0, b, math.nan)
     inside = z >= 1.0
-    log = lax.log(choose(inside, z, 1.0))
-    return within(known(z, b), inside, -b * log, 0.0)
+    return within(known(z, b), inside, -_fallen(b, choose(inside, z, 1.0)), 0.0)
 
 
 @elementwise

@@ -5,7 +5,7 @@ import math
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise, real
-from rabbet.scipy.special.elementary import times_log
+from rabbet.scipy.special.density_values import log_poissons
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.special.primitive_factory import BY_DIFFERENTIATION, define
 from rabbet.scipy.stats.standardization import counted, known, within
@@ -54,7 +54,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     mu = choose(mu >= 0.0, mu, math.nan)
     inside = inside & (mu < math.inf)  # where endlessly many are expected no number has a probability
     j = choose(inside, k, 0.0)
-    return within(known(k, mu), inside, times_log(j, mu) - mu - lax.lgamma(j + 1.0), -math.inf)
+    return within(known(k, mu), inside, log_poissons(j, mu), -math.inf)
 
 
 @elementwise

@@ -9,7 +9,6 @@ import math
 from rabbet import lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import real
-from rabbet.scipy.special.beta_values import log_betas
 from rabbet.scipy.special.numerics import choose, whole
 
 
@@ -63,13 +62,8 @@ def log_one_less(u):
     return choose(small, near, lax.log1p(-lax.exp(-choose(small, 1.0, u))))
 
 
-def log_choose(n, k):
-    """The logarithm of the binomial coefficient."""
-    return -lax.log1p(n) - log_betas(n - k + 1.0, k + 1.0)
-
-
 __all__ = [
-    "counted", "known", "log_choose", "log_of", "log_one_less", "probability", "standardized", "within",
+    "counted", "known", "log_of", "log_one_less", "probability", "standardized", "within",
 ]  # fmt: skip
 
 public_module(globals())

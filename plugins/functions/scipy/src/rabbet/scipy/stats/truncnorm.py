@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from rabbet import Array, lax
 from rabbet.extend.functions import public_module
 from rabbet.scipy.arguments import ArrayLike, elementwise
@@ -9,18 +11,36 @@ from rabbet.scipy.special.error_values import log_normal
 from rabbet.scipy.special.numerics import choose
 from rabbet.scipy.stats.standardization import log_one_less, standardized
 
+# Of the rule of Gauss with ten points on -1 .. 1: the points above 0, and their weights.
+POINTS, WEIGHTS = (column[5:].tolist() for column in np.polynomial.legendre.leggauss(10))
+
+
+def log_mass_of_narrow(width, centre):
+    """The logarithm of the probability of a normal variable within half of ``width`` of ``centre``,
+    without the difference of nearly equal numbers, for ``width (1 + |centre|) <= 1``.
+    """
+    half = 0.5 * width
+    total = lax.full_like(width, 0)
+    for point, weight in zip(POINTS, WEIGHTS, strict=True):
+        t = half * point
+        total = total + weight * lax.exp(-0.5 * t * t) * lax.cosh(centre * t)
+    return lax.log(width) + lax.log(total) - 0.5 * centre * centre - 0.5 * math.log(2.0 * math.pi)
+
 
 def log_mass(a, b):
     """The logarithm of the probability of a normal variable between ``a`` and ``b``."""
     # By the tail on the side where both limits are, if they are on one.
     right = a > 0.0
     low, high = choose(right, -b, a), choose(right, -a, b)
+    width, centre = b - a, 0.5 * (a + b)
+    narrow = width * (1.0 + lax.abs(centre)) < 1.0
     one_side = high <= 0.0
     top, bottom = log_normal(choose(one_side, high, -1.0)), log_normal(choose(one_side, low, -2.0))
     tails = top + log_one_less(choose(top > bottom, top - bottom, 1.0))
     left, rest = choose(one_side, -1.0, low), choose(one_side, -1.0, -high)
     middle = lax.log1p(-lax.exp(log_normal(left)) - lax.exp(log_normal(rest)))
-    return choose(one_side, choose(top > bottom, tails, -math.inf), middle)
+    wide = choose(one_side, choose(top > bottom, tails, -math.inf), middle)
+    return choose(narrow, log_mass_of_narrow(choose(narrow, width, 1.0), choose(narrow, centre, 0.0)), wide)
 
 
 def _valid(z, a, b, value, below, above):
