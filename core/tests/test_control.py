@@ -133,6 +133,13 @@ def test_scan_is_a_loop(reverse, unroll):
     np.testing.assert_array_equal(ys[1], [s[1] for s in seen])
 
 
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_weak_carry_is_stacked_in_the_dtype_that_it_gives_way_to(eager):
+    with rb.config.override(enable_x64=True, disable_jit=eager):
+        _, carries = lax.scan(lambda c, x: (c * 0.5 + x, c), 1.0, X)
+    assert (carries.dtype, carries.tolist()[0]) == (np.float32, 1.0)
+
+
 def test_scan_of_nothing():
     carry, ys = lax.scan(lambda c, x: (c + x, c), 2.0, np.zeros((0,), "f4"))
     assert (float(carry), ys.shape) == (2.0, (0,))

@@ -481,6 +481,13 @@ def test_extended_dtypes():
         dtypes.result_type(ShapedArray((), key), ShapedArray((), "float32"))
 
 
+@pytest.mark.needs("cpu")
+def test_arrays_of_float0_are_joined():
+    none = np.zeros(3, dtypes.float0)
+    joined = lax.concatenate([none, none], 0)
+    assert (joined.dtype, joined.shape) == (dtypes.float0, (6,))
+
+
 def test_float0_promotes_with_itself_only():
     zero = ShapedArray((2,), dtypes.float0)
     assert dtypes.result_type(zero, zero) == dtypes.float0

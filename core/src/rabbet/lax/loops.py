@@ -366,7 +366,16 @@ def _scan_in_python(f: Callable, init: Any, xs: Any, n: int, reverse: bool) -> t
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
         ys.append(y)
     ys = ys[::-1] if reverse else ys
-    return carry, tree.map(lambda *parts: shapes.stack([array_or_tracer(p) for p in parts]), *ys)
+    return carry, tree.map(_stacked, *ys)
+
+
+def _stacked(*parts: Any) -> Any:
+    """What the steps gave, one below the other. A weak carry has given way to the dtype of later ones."""
+    arrays = [array_or_tracer(p) for p in parts]
+    if len({x.dtype for x in arrays}) > 1:
+        dtype = dtypes.result_type(*arrays)
+        arrays = [convert_element_type(x, dtype) for x in arrays]
+    return shapes.stack(arrays)
 
 
 def fori_loop(

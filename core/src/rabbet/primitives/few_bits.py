@@ -21,14 +21,14 @@ BYTES = {"i": np.dtype("int8"), "u": np.dtype("uint8")}
 
 
 def less_than_a_byte(dtype: DType) -> bool:
-    """Whether several numbers fit into a byte.
+    """Whether several numbers fit into a byte; not those of ``float0``, which are stored as booleans.
 
     Example:
       >>> from rabbet.extend.rules import less_than_a_byte
       >>> less_than_a_byte(np.dtype("int8"))
       False
     """
-    return dtypes.itemsize_bits(dtype) < 8
+    return 0 < dtypes.itemsize_bits(dtype) < 8
 
 
 def wider(dtype: Any) -> Any:

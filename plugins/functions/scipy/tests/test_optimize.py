@@ -99,6 +99,12 @@ def test_the_inverse_hessian_and_few_steps():
     assert not uphill.success
 
 
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS"])
+def test_a_function_of_a_wider_dtype_than_its_start(method):
+    with pytest.raises(TypeError, match=r"x0 has the dtype float32, and fun computes in float64\n  to fix"):
+        minimize(lambda x: ((x - ours(np.ones(2))) ** 2).sum(), rnp.zeros(2, "float32"), method=method)
+
+
 def solution(b, a):
     """The minimum of a convex function, and its value."""
     out = minimize(

@@ -138,6 +138,11 @@ def minimize(
             )
         if rnp.shape(value):
             raise ValueError(f"minimize: fun must return a number, got shape {rnp.shape(value)}")
+        if (wide := dtypes.result_type(x, value)) != x.dtype:
+            raise TypeError(
+                f"minimize: x0 has the dtype {x.dtype}, and fun computes in {wide}\n  to fix: an x0 of "
+                f"{wide}, or convert to {x.dtype} in fun what it uses beside x"
+            )
         return value
 
     x0 = lax.stop_gradient(rnp.asarray(x0, x0.dtype))
