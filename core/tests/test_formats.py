@@ -197,6 +197,7 @@ def test_elements_of_one_number_are_compared_and_made_of_numbers():
     assert x.astype("float32").tolist() == [1.5, 2.25] and "1.5 , 2.25" in repr(x)
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_elements_without_a_meaning_are_compared_and_say_what_they_lack():
     bare = Bare("bare", "int32")
     x = from_physical(rnp.array([256, 640]), dtype=bare)

@@ -1,6 +1,7 @@
 """Complex numbers where a sign is a direction, and where a minimum is looked for."""
 
 import numpy as np
+import pytest
 import rabbet.numpy as rnp
 from rabbet.scipy import special
 from rabbet.scipy.optimize import minimize
@@ -15,6 +16,7 @@ def test_the_sign_of_a_complex_sum():
     np.testing.assert_allclose(special.logsumexp(x), np.log(exact) + 90, rtol=1e-6)
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_a_minimum_among_complex_numbers():
     goal = rnp.array([1 + 2j, -1j])
     for method in ("BFGS", "l-bfgs"):

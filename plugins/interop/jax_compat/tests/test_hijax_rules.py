@@ -83,6 +83,7 @@ def test_the_rule_for_vmap():
     np.testing.assert_array_equal(rb.lax.scan(lambda c, _: (f(c), None), X, None, length=2)[0], 81)
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_helpers():
     data = hijax_rules.AxisData(None, 3, None)
     x, y = hijax.bdims_at_front(data, (rnp.ones((2, 3)), rnp.ones(2)), (1, None))

@@ -1,6 +1,7 @@
 """``jax.interpreters.partial_eval``: what is known is computed, the rest is a program."""
 
 import numpy as np
+import pytest
 import rabbet as rb
 import rabbet.numpy as rnp
 from rabbet import lax
@@ -37,6 +38,7 @@ def test_known_results_as_outputs_on_request():
     np.testing.assert_allclose(eval_jaxpr(jaxpr, consts, 5.0), [3, 7])
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_custom_derivatives_stay_in_the_program():
     @rb.custom_jvp
     def f(x):

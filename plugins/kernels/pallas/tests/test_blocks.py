@@ -108,6 +108,7 @@ def test_prefetched_scalars_choose_blocks():
     np.testing.assert_array_equal(rb.grad(lambda x: call(order, x).sum())(x)[:, 0], [2, 0, 0, 3, 0, 1])
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_a_computed_grid():
     def kernel(x, start, out):
         out[...] = out[...] + x[...] * pl.num_programs(0)

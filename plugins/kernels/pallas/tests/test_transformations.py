@@ -140,6 +140,7 @@ def test_rules_within_a_kernel():
     assert rb.grad(f)(rnp.ones(2)).tolist() == [5, 5]
 
 
+@pytest.mark.forbidden("enable_x64")
 def test_other_transformations_go_through(xw):
     from rabbet.experimental.jet import jet
 

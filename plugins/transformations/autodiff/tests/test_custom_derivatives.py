@@ -132,6 +132,7 @@ def test_linear_call_is_its_own_derivative():
     assert rb.grad(by_residual)(2.0) == -1 and rb.grad(rb.grad(by_residual))(2.0) == 1
 
 
+@pytest.mark.forbidden("enable_x64")
 @pytest.mark.needs("jit")
 def test_linear_call_under_maps_and_jit():
     assert rb.vmap(rb.grad(sevens))(X).tolist() == [7] * 3

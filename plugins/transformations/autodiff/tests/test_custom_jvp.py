@@ -144,6 +144,17 @@ def test_several_arguments_and_trees():
     np.testing.assert_allclose(rb.grad(lambda y: total(rb.vmap(f, (0, None))(X, y)))(3.0), 10 * X.sum())
 
 
+@pytest.mark.needs("jit")
+def test_numbers_beside_arrays_give_way_in_rules_too():
+    f = lambda x, y: product(x, y)["out"]
+    x = np.float32(2)
+    with rb.config.override(enable_x64=True):
+        for g in (rb.grad(lambda x: f(x, 3.0)), lambda x: rb.jit(rb.grad(f))(x, 3.0)):
+            assert (g(x), g(x).dtype) == (30, np.float32)
+        assert rb.vmap(rb.grad(f), (0, None))(X, 3.0).tolist() == [30] * 3
+        assert rb.grad(lambda y: total(rb.vmap(f, (0, None))(X, y)))(3.0) == 10 * X.sum()
+
+
 def test_trees_of_arguments():
     @rb.custom_jvp
     def f(p):

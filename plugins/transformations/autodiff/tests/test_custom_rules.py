@@ -148,6 +148,7 @@ def test_a_rule_for_batch_takes_payloads():
     np.testing.assert_allclose(rb.grad(lambda x: f(x, 3.0)[0])(2.0), 3)
 
 
+@pytest.mark.forbidden("enable_x64")
 @pytest.mark.needs("jit")
 def test_a_rule_for_batch_holds_in_bodies_and_under_forward_mode():
     @rb.custom_rules

@@ -105,6 +105,7 @@ def test_third_order_through_jit(d, e):
     np.testing.assert_allclose(d(e(jitted_grad(f)))(POINT), DERIVATIVES[3](POINT), rtol=1e-5)
 
 
+@pytest.mark.forbidden("enable_x64")
 @pytest.mark.needs("jit")
 def test_programs_of_all_orders_are_well_typed():
     from rabbet.extend.passes import check

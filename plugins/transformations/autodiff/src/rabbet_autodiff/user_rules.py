@@ -18,6 +18,7 @@ from rabbet.extend.functions import (
     describe_value,
     named_like,
     parameter_name,
+    with_weak_type,
 )
 from rabbet.extend.passes import evaluate, stage
 from rabbet.extend.primitive import Zero, full_of_type, instantiate, tangent_aval, zero_tangent
@@ -106,6 +107,7 @@ def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> ForwardRule:
         if held:
             refuse_moving(call, [type(t) is not Zero and not is_float0(t) for t in of_held])
             tangents = tangents if symbolic else [instantiate(t) for t in tangents]
+        tangents = [_as_weak_as(p, t) for p, t in zip(primals, tangents, strict=True)]
         result = jvp(
             *call.static_args(held),
             tree.unflatten(call.in_tree, primals),
@@ -120,6 +122,15 @@ def pushforward(call: Any, jvp: Any, symbolic: bool = False) -> ForwardRule:
         return outs, out_tangents
 
     return ForwardRule(rule, symbolic or bool(call.held))
+
+
+def _as_weak_as(primal: Value, tangent: Zero | Value) -> Zero | Value:
+    """The tangent of a weak primal, such as a Python number, as weak: in the rule's products with arrays of
+    another dtype it gives way like the primal does.
+    """
+    if type(tangent) is Zero or not typeof(primal).weak_type or is_float0(tangent):
+        return tangent
+    return with_weak_type(tangent) if typeof(tangent).dtype == typeof(primal).dtype else tangent
 
 
 def refuse_moving(call: Any, moving: list[bool]) -> None:
