@@ -135,7 +135,7 @@ def default_moves() -> None:
 class Evaluation:
     """Executes operations. There is one, and every thread starts with it as the current interpreter."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
     parent = None
     alive = True
     table = None

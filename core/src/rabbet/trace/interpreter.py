@@ -65,7 +65,7 @@ class Interpreter:
       3
     """
 
-    __slots__ = ("parent", "fn", "alive", "thread", "state", "__dict__")
+    __slots__ = ("parent", "fn", "alive", "thread", "state", "__dict__", "__weakref__")
     parent: Any
     fn: Callable[..., Any]
     alive: bool

@@ -1,5 +1,6 @@
 """``jax.core``: types, programs and the current trace, as Rabbet has them."""
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -105,16 +106,24 @@ def trace_state_clean():
 
 
 class OpaqueTraceState:
-    """Which trace is current, for comparing."""
+    """Which trace is current, for comparing. Objects that a function makes keep it, and outlive the trace; so
+    it does not keep the trace, which has the function's arguments.
+    """
 
     def __init__(self, interpreter):
-        self._state = interpreter, current_level()
+        self._trace = weakref.ref(interpreter)
+        self._mark = id(interpreter), current_level()
 
     def __eq__(self, other):
-        return isinstance(other, OpaqueTraceState) and self._state == other._state
+        if self is other:
+            return True
+        if not isinstance(other, OpaqueTraceState) or self._mark != other._mark:
+            return False
+        trace = self._trace()
+        return trace is not None and trace is other._trace()
 
     def __hash__(self):
-        return hash(self._state)
+        return hash(self._mark)
 
 
 def get_opaque_trace_state(convention=None):
