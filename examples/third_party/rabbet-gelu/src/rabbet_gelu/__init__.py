@@ -109,7 +109,7 @@ def matches(wanted, given, written, made_by, found) -> bool:
     step, made = written[wanted], made_by.get(given)
     return (
         made is not None
-        and made.op is step.op
+        and (made.primitive, made.params) == (step.primitive, step.params)
         and all(matches(w, g, written, made_by, found) for w, g in zip(step.inputs, made.inputs, strict=True))
     )
 
